@@ -1,0 +1,42 @@
+# Everything runs in .venv, installed from constraints.txt; `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+TESTS ?= tests src
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(VENV)/.installed ## Make .venv and install airfeel into it
+
+demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded data and compare them
+	$(BIN)/airfeel compare digits-tcs-h --schemes tcs-h,tcs-d,top-k,fedavg --seeds 0..2 --out runs/demo --fresh
+
+test: $(VENV)/.installed-dev ## Run the tests
+	$(BIN)/python -m pytest $(TESTS)
+
+lint: $(VENV)/.installed-dev ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
+	$(BIN)/python benchmarks/allocation.py
+
+clean: ## Remove .venv
+	rm -rf $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (the first time takes a minute or two)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"airfeel needs Python 3.11 or newer, $(PYTHON) is {v.major}.{v.minor}")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@

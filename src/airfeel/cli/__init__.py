@@ -1,0 +1,49 @@
+"""The command line: thin, over the library."""
+
+import sys
+
+import typer
+
+from airfeel.cli import compare, data, listing, run
+from airfeel.experiment.store import VERSION
+from airfeel.types import BadInput
+
+app = typer.Typer(
+    name="airfeel",
+    help="Over-the-air federated edge learning: train, compare and account for every slot.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+app.command("run")(run.run)
+app.command("compare")(compare.compare)
+app.command("list")(listing.listing)
+app.add_typer(data.app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"airfeel {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point: bad input is one line on stderr and exit code 2."""
+    try:
+        app()
+    except BadInput as error:
+        print(f"airfeel: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("airfeel: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,107 @@
+"""airfeel compare."""
+
+import math
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from airfeel.cli.run import DataDir, Set, overrides
+from airfeel.experiment.compare import Line, lines, run_all, shared_blocks, verdict
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import load
+from airfeel.experiment.progress import Display
+from airfeel.types import BadInput
+
+_DEFAULT = "digits-tcs-h"
+
+
+def compare(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help=f"Presets or TOML files; {_DEFAULT} if left out.")
+    ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(help="Schemes to put into each source, such as tcs-h,tcs-d,top-k,fedavg."),
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Such as 0..4 (five seeds) or 0,3,7.")] = "0",
+    set_: Set = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/compare"),
+    fresh: Annotated[bool, typer.Option(help="Run again what is already there.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare schemes under the same seeds and sky, at equal resource blocks.
+
+    Finished runs with the same settings are reused.
+    """
+    console = Console()
+    names = [s for s in (schemes or "").split(",") if s]
+    experiments = [
+        (_label(source, name, sources, names), _load(source, name, seed, set_, data_dir))
+        for source in sources or [_DEFAULT]
+        for name in names or [None]
+        for seed in parse_seeds(seeds)
+    ]
+    groups = run_all(
+        experiments,
+        out,
+        lambda label, e: [Display(console, f"{label} seed {e.run.seed}")],
+        fresh,
+    )
+    blocks = shared_blocks(groups)
+    table = lines(groups)
+    console.print(render(table, blocks))
+    console.print(verdict(table, blocks), highlight=False)
+
+
+def _load(
+    source: str, scheme: str | None, seed: int, set_: list[str] | None, data_dir: Path | None
+) -> Experiment:
+    more = overrides(seed, data_dir) | ({"scheme__name": scheme} if scheme else {})
+    return load(source, set_ or (), **more)
+
+
+def _label(source: str, scheme: str | None, sources: list[str] | None, names: list[str]) -> str:
+    if scheme is None:
+        return Path(source).stem
+    return scheme if len(sources or [_DEFAULT]) == 1 else f"{Path(source).stem}/{scheme}"
+
+
+def parse_seeds(text: str) -> list[int]:
+    """`0..4` or `0,3,7` as a list of different seeds."""
+    if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
+        seeds = list(range(int(found[1]), int(found[2]) + 1))
+    elif re.fullmatch(r"\d+(,\d+)*", text):
+        seeds = [int(part) for part in text.split(",")]
+    else:
+        seeds = []
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise BadInput(f"--seeds {text!r}: must be a range such as 0..4 or a list such as 0,3,7")
+    return seeds
+
+
+def render(table: list[Line], blocks: float) -> Table:
+    """The lines as a table for the terminal."""
+    shown = Table(title=None, show_edge=False, pad_edge=False)
+    shown.add_column("scheme")
+    at = "accuracy" if math.isnan(blocks) else f"accuracy at\n{blocks:,.0f} blocks"
+    for name in (at, "final\naccuracy", "rounds", "blocks\nused", "blocks\na round", "scheduled"):
+        shown.add_column(name, justify="right")
+    for line in table:
+        shown.add_row(
+            line.label + (" (free)" if line.free else ""),
+            _percent(line.accuracy, line.accuracy_spread),
+            _percent(line.final, line.final_spread),
+            f"{line.rounds:.0f}",
+            f"{line.blocks:,.0f}",
+            f"{line.blocks_per_round:,.0f}",
+            f"{line.scheduled:.0%}",
+        )
+    return shown
+
+
+def _percent(mean: float, spread: float) -> str:
+    return f"{100 * mean:.1f} %" if math.isnan(spread) else f"{100 * mean:.1f} ± {100 * spread:.1f} %"

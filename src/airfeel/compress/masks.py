@@ -1,0 +1,65 @@
+"""Exact top-K masks: the K entries of largest magnitude, ties to the lower index."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from airfeel.types import BadInput
+
+
+def top_k(x: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
+    """S_top(x, K): sorted indices of the K entries of largest |x|.
+
+    Exactly K indices are returned even where fewer entries are non-zero, and ties go to the lower
+    index, so that everyone who holds the same vector derives the same mask.
+
+    >>> top_k(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2)
+    tensor([0, 1])
+    """
+    return _largest(x.abs(), k)
+
+
+def top_k_outside(
+    x: Float[Tensor, "D"], k: int, support: Int64[Tensor, "K"]
+) -> Int64[Tensor, "{k}"]:
+    """The K entries of largest |x| among the coordinates outside `support`.
+
+    >>> top_k_outside(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2, torch.tensor([1]))
+    tensor([0, 2])
+    """
+    magnitude = x.abs()
+    magnitude[support] = -1.0  # below every magnitude, so never taken before the rest is
+    if k > len(x) - len(support):
+        raise BadInput(f"k = {k}: at most {len(x) - len(support)} coordinates lie outside the mask")
+    return _largest(magnitude, k)
+
+
+def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
+    """Share of the mask `support` that was in the mask `before` too; NaN where one is empty."""
+    if len(support) == 0 or len(before) == 0:
+        return float("nan")
+    return float(torch.isin(support, before, assume_unique=True).sum()) / len(support)
+
+
+def _largest(magnitude: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
+    d = len(magnitude)
+    if not 0 <= k <= d:
+        raise BadInput(f"k = {k}: must be from 0 to the vector's length {d}")
+    if k in (0, d):
+        return torch.arange(k, device=magnitude.device)
+    if magnitude.device.type == "cpu":  # NumPy's partition beats torch.topk here
+        m = magnitude.numpy()
+        return torch.from_numpy(np.flatnonzero(_taken(m, np.partition(m, d - k)[d - k], k)))
+    kth = torch.topk(magnitude, k, sorted=True).values[-1]
+    above = magnitude > kth
+    ties = torch.nonzero(magnitude == kth).flatten()[: k - int(above.sum())]
+    above[ties] = True
+    return torch.nonzero(above).flatten()
+
+
+def _taken(m: Float[np.ndarray, "D"], kth: np.floating, k: int) -> Bool[np.ndarray, "D"]:
+    """Everything above the K-th magnitude, and the lowest indices that equal it."""
+    taken: Bool[np.ndarray, "D"] = m > kth
+    taken[np.flatnonzero(m == kth)[: k - np.count_nonzero(taken)]] = True
+    return taken

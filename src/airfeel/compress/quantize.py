@@ -1,0 +1,51 @@
+"""The stochastic quantiser of QSGD (Alistarh et al. 2017), with sign and level in q bits."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from airfeel.types import BadInput
+
+UNQUANTISED = 32  # bits of a value that is sent as it is
+
+
+def stochastic_quantize(
+    x: Float[Tensor, "*n L"], bits: int, *, rng: np.random.Generator
+) -> Float[Tensor, "*n L"]:
+    """Q(x, q), unbiased: E[Q(x)] = x. A norm for each row where x has rows.
+
+    >>> stochastic_quantize(torch.tensor([3.0, 0.0, -4.0]), 32, rng=np.random.default_rng(0))
+    tensor([ 3.,  0., -4.])
+    """
+    return quantize(x, bits, rng.random(tuple(x.shape)))
+
+
+def quantize(
+    x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
+) -> Float[Tensor, "*n L"]:
+    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels.
+
+    ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part. Works
+    in float64, since a level of 24 bits has no fraction left in float32.
+    """
+    check_bits(bits)
+    if bits == UNQUANTISED or x.numel() == 0:
+        return x
+    s = 2 ** (bits - 1) - 1
+    exact = x.to(torch.float64)
+    largest = exact.abs().amax(dim=-1, keepdim=True)
+    peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares neither over- nor underflow
+    unit = exact / peak
+    length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
+    level = unit.abs() * (s / torch.where(length > 0, length, 1.0))
+    level = level.clamp(max=s)  # rounding must not reach a level above the last
+    low = level.floor()
+    up = torch.from_numpy(uniform).to(x.device) < level - low
+    return (peak * length * unit.sign() * ((low + up) / s)).to(x.dtype)
+
+
+def check_bits(bits: int) -> None:
+    """Refuse a number of bits that the quantiser does not know."""
+    if not (2 <= bits <= 24 or bits == UNQUANTISED):
+        raise BadInput(f"bits = {bits}: must be from 2 to 24, or 32 for unquantised values")

@@ -1,0 +1,120 @@
+"""Devices trained by the threads of this process, one device a thread at a time."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from airfeel.compress.memory import residual
+from airfeel.learn.evaluate import evaluate
+from airfeel.radio.air import segment_energy
+from airfeel.types import Compress, Dice, Learn, Payload, State, World
+
+# finite, mean loss, common [K], index [L], value [L], energy [M]
+_Row = tuple[bool, float, Tensor, Tensor, Tensor, Float64[np.ndarray, "M"]]
+
+
+class Threads:
+    """Owns the error memory [N D] and the buffer x [n D] of the round under way.
+
+    On a CPU every worker computes with one intra-op thread, and so does the process while the engine
+    is open: sums then do not depend on how many threads there are. On a GPU one worker suffices.
+    """
+
+    def __init__(self, world: World, workers: int = 0) -> None:
+        self.world = world
+        self.memory: Float[Tensor, "N D"] = world.model.initial().new_zeros(
+            (world.devices, world.dim)
+        )
+        on_gpu = self.memory.device.type != "cpu"
+        self._intra_op = torch.get_num_threads()
+        torch.set_num_threads(1)
+        self._pool = ThreadPoolExecutor(
+            1 if on_gpu else workers or os.cpu_count() or 1,
+            initializer=torch.set_num_threads,
+            initargs=(1,),
+        )
+        self._x = self.memory[:0]
+        self._payload: Payload | None = None
+
+    def prepare(
+        self,
+        learn: Learn,
+        compress: Compress,
+        state: State,
+        invited: Bool[np.ndarray, "N"],
+        streams: Dice,
+    ) -> Payload:
+        """On each invited device: learn, add the memory, compress. What is not sent stays here."""
+        t = state.round + 1
+        devices = np.flatnonzero(invited)
+        support = compress.support(state.update)
+        batch_dice = streams.uniform("batch", t, devices, learn.dice)
+        level_dice = streams.uniform("quantize", t, devices, compress.dice)
+        self._x = self.memory.new_empty((len(devices), self.world.dim))
+
+        def work(i: int) -> _Row:
+            n, x = devices[i], self._x[i]
+            delta, loss = learn(
+                self.world, state.theta, devices[i : i + 1], t, batch_dice[i : i + 1]
+            )
+            torch.add(delta[0], self.memory[n], out=x)
+            finite = bool(torch.isfinite(x).all())
+            if not finite:  # the row is never sent: it only has to be well-formed
+                x.copy_(self.memory[n])
+            said = compress(x, support, level_dice[i])
+            return finite, float(loss[0]), *said, segment_energy(said[0], self.world.subchannels)
+
+        rows = list(self._pool.map(work, range(len(devices))))
+        self._payload = self._gather(devices, support, compress.bits, rows)
+        return self._payload
+
+    def _gather(
+        self, devices: Int64[np.ndarray, "n"], support: Int64[Tensor, "K"], bits: float, rows: list[_Row]
+    ) -> Payload:
+        finite, loss, common, index, value, energy = zip(*rows, strict=True) if rows else [()] * 6
+        none = self.memory.new_zeros((0, 0))
+        return Payload(
+            devices=devices,
+            finite=np.array(finite, dtype=bool),
+            support=support,
+            common=torch.stack(common) if rows else none.new_zeros((0, len(support))),
+            index=torch.stack(index) if rows else none.long(),
+            value=torch.stack(value) if rows else none,
+            energy=np.array(energy, dtype=np.float64).reshape(-1, self.world.subchannels),
+            bits=bits,
+            loss=np.array(loss, dtype=np.float64),
+        )
+
+    def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
+        """Mean of the scheduled devices' x, summed in device order."""
+        assert self._payload is not None, "prepare comes first"
+        total = self.memory.new_zeros(self.world.dim)
+        for x, spoken in zip(self._x, active[self._payload.devices], strict=True):
+            if spoken:
+                total += x
+        return total / int(active.sum())
+
+    def commit(self, active: Bool[np.ndarray, "N"]) -> None:
+        """Keep the new memory of the scheduled devices; all others keep the one they had."""
+        assert self._payload is not None, "prepare comes first"
+        said = self._payload
+
+        def keep(i: int) -> None:
+            self.memory[said.devices[i]] = residual(
+                self._x[i], said.support, said.common[i], said.index[i], said.value[i]
+            )
+
+        list(self._pool.map(keep, np.flatnonzero(active[said.devices]).tolist()))
+
+    def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
+        """Accuracy and loss on the test set."""
+        return evaluate(self.world.model, self.world.data, theta, self._pool.map)
+
+    def close(self) -> None:
+        """Stop the workers and give the process its intra-op threads back."""
+        self._pool.shutdown()
+        torch.set_num_threads(self._intra_op)

@@ -1,0 +1,132 @@
+"""From settings to the world, the scheme and the dice of a run."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from airfeel.catalogue import look_up
+from airfeel.experiment.config import Experiment, Radio
+from airfeel.learn import models, partition
+from airfeel.learn.datasets import load
+from airfeel.learn.flat import FlatModel
+from airfeel.learn.local_sgd import LocalSGD
+from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, Trace
+from airfeel.schemes import SCHEMES, Settings
+from airfeel.streams import Streams
+from airfeel.types import BadInput, Dataset, Scheme, World
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that a run needs before its first round."""
+
+    world: World
+    scheme: Scheme
+    streams: Streams
+
+
+def build(e: Experiment) -> Setup:
+    """Make everything that the settings describe; whatever is wrong with them shows here."""
+    streams = Streams(e.run.seed)
+    device = _compute_device(e.training.device)
+    data = _dataset(e, streams)
+    shards = tuple(_shards(e, data, streams))
+    model = _model(e, data, streams, device)
+    power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
+    world = World(model, _on(data, device), shards, e.radio.subchannels, power, e.slots)
+    return Setup(world, _scheme(e, world), streams)
+
+
+def _compute_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(f"training.device = {name!r}: cannot be used ({reason})") from error
+    return device
+
+
+def _dataset(e: Experiment, streams: Streams) -> Dataset:
+    d = e.data
+    return load(
+        d.dataset,
+        data_dir=Path(d.dir) if d.dir else None,
+        standardise=d.standardise,
+        shape=d.shape,
+        classes=d.classes,
+        samples=d.samples,
+        test_samples=d.test_samples,
+        rng=streams.rng("data"),
+    )
+
+
+def _on(data: Dataset, device: torch.device) -> Dataset:
+    fields = ("train_x", "train_y", "test_x", "test_y", "shift", "scale")
+    return replace(data, **{name: getattr(data, name).to(device) for name in fields})
+
+
+def _shards(e: Experiment, data: Dataset, streams: Streams) -> list[np.ndarray]:
+    labels, n, rng = data.train_y.numpy(), e.training.devices, streams.rng("partition")
+    if e.data.partition == "iid":
+        return partition.iid(labels, n, rng=rng)
+    if data.classes == 0:
+        raise BadInput(f"data.partition = {e.data.partition!r}: needs classes; use 'iid'")
+    if e.data.partition == "classes":
+        return partition.by_classes(labels, n, e.data.classes_per_device, rng=rng)
+    return partition.dirichlet(labels, n, e.data.alpha, minimum=e.data.minimum, rng=rng)
+
+
+def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device) -> FlatModel:
+    m = e.model
+    module = models.make(
+        m.name,
+        data.shape,
+        data.classes,
+        init=m.init,
+        seed=int(streams.rng("model").integers(2**62)),
+        hidden=m.hidden,
+        dropout=m.dropout,
+        options=m.options,
+    )
+    dtype = getattr(torch, e.training.dtype)
+    return FlatModel(module, classes=data.classes, dtype=dtype, device=device, buffers=m.buffers)
+
+
+def _scheme(e: Experiment, world: World) -> Scheme:
+    d = world.dim
+    k_global = round(e.scheme.global_sparsity * d)
+    made = look_up(e.scheme.name, "scheme.name", SCHEMES)(
+        Settings(
+            dim=d,
+            k_global=k_global,
+            k_local=min(round(e.scheme.local_sparsity * d), d - k_global),
+            bits=e.scheme.bits,
+            scheduled=e.scheduled,
+            fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
+            learn=LocalSGD(
+                e.training.local_steps, e.training.batch_size, e.training.learning_rate
+            ),
+            allocate=ALLOCATORS["paper"](),
+            power_scalar=e.radio.power_scalar,
+            alpha=e.radio.alpha,
+            strict_bits=e.scheme.strict_bits,
+            options=e.scheme.options,
+        )
+    )
+    if not isinstance(made, Scheme):
+        raise BadInput(f"scheme.name = {e.scheme.name!r}: must make a Scheme, made {type(made)}")
+    return made
+
+
+def _draw(radio: Radio) -> Draw:
+    if radio.fading == "rayleigh":
+        return Rayleigh(radio.fading_scale)
+    if radio.fading == "rician":
+        return Rician(radio.fading_scale, radio.rician_factor)
+    if radio.fading == "trace":
+        return Trace(str(radio.trace), radio.fading_scale)
+    return Constant(radio.fading_scale)

@@ -1,0 +1,135 @@
+"""Several schemes, the same seeds and the same sky: who is ahead at equal resource blocks."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.rows import read_columns
+from airfeel.experiment.runner import Run, Watcher, run
+from airfeel.experiment.store import fingerprint
+
+
+@dataclass(frozen=True)
+class Line:
+    """One scheme over all seeds. Spreads are sample standard deviations, NaN for one seed."""
+
+    label: str
+    seeds: int
+    free: bool  # a reference that uses no resource blocks
+    accuracy: float  # at the shared number of resource blocks
+    accuracy_spread: float
+    final: float
+    final_spread: float
+    rounds: float
+    blocks: float
+    blocks_per_round: float
+    scheduled: float
+
+
+def run_all(
+    experiments: Sequence[tuple[str, Experiment]],
+    out: Path,
+    watch: Callable[[str, Experiment], Iterable[Watcher]] = lambda *_: (),
+    fresh: bool = False,
+) -> dict[str, list[Run]]:
+    """Carry out what is missing, in folders named by label, seed and settings; reuse the rest."""
+    groups: dict[str, list[Run]] = {}
+    for label, e in experiments:
+        folder = out / f"{label.replace('/', '_')}-seed{e.run.seed}-{fingerprint(e)}"
+        complete = (folder / "summary.json").is_file()
+        if complete and not fresh:
+            done = read_run(folder, e)
+        else:
+            if (folder / "config.toml").is_file():  # ours, unfinished or to be made anew
+                shutil.rmtree(folder)
+            done = run(e, folder, watch(label, e))
+        groups.setdefault(label, []).append(done)
+    return groups
+
+
+def read_run(folder: Path, e: Experiment) -> Run:
+    """A finished run from its folder."""
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    return Run(e, read_columns(folder / "rounds.csv"), summary, folder=folder)
+
+
+def accuracy_at(columns: dict[str, np.ndarray], blocks: float) -> float:
+    """The last accuracy measured before more than `blocks` resource blocks were used."""
+    accuracy = columns["test_accuracy"]
+    known = ~np.isnan(accuracy) & (columns["resource_blocks"] <= blocks)
+    return float(accuracy[known][-1])
+
+
+def shared_blocks(groups: dict[str, list[Run]]) -> float:
+    """The most resource blocks that every run reached, free ones aside; NaN if all are free."""
+    reached = [r.columns["resource_blocks"][-1] for runs in groups.values() for r in runs]
+    return float(min((b for b in reached if b > 0), default=math.nan))
+
+
+def lines(groups: dict[str, list[Run]]) -> list[Line]:
+    """The table, best first, free references last."""
+    blocks = shared_blocks(groups)
+    made = [_line(label, runs, blocks) for label, runs in groups.items()]
+    return sorted(made, key=lambda line: (line.free, -line.accuracy))
+
+
+def _line(label: str, runs: list[Run], blocks: float) -> Line:
+    used = np.array([r.columns["resource_blocks"][-1] for r in runs], dtype=float)
+    rounds = np.array([r.columns["round"][-1] for r in runs], dtype=float)
+    at = [accuracy_at(r.columns, blocks if blocks == blocks else math.inf) for r in runs]
+    final = [accuracy_at(r.columns, math.inf) for r in runs]
+    share = [r.columns["scheduled"][1:].mean() / r.experiment.training.devices for r in runs]
+    return Line(
+        label=label,
+        seeds=len(runs),
+        free=not used.any(),
+        accuracy=float(np.mean(at)),
+        accuracy_spread=_spread(at),
+        final=float(np.mean(final)),
+        final_spread=_spread(final),
+        rounds=float(rounds.mean()),
+        blocks=float(used.mean()),
+        blocks_per_round=float((used / np.maximum(rounds, 1)).mean()),
+        scheduled=float(np.mean(share)),
+    )
+
+
+def verdict(table: Sequence[Line], blocks: float) -> str:
+    """Who wins at an equal number of resource blocks, and by how much, in plain words."""
+    paid = [line for line in table if not line.free]
+    if not paid:
+        return "No scheme used any resource blocks, so there is nothing to compare at equal cost."
+    first, *others = paid
+    words = [
+        f"At {blocks:,.0f} resource blocks, the most that every run reached, "
+        f"{first.label} has {_percent(first.accuracy, first.accuracy_spread)} test accuracy"
+        + (f" (mean ± standard deviation over {first.seeds} seeds)" if first.seeds > 1 else "")
+    ]
+    words += [_behind(first, line) for line in others]
+    for line in table:
+        if line.free:
+            gap = 100 * (line.accuracy - first.accuracy)
+            side = "above" if gap >= 0 else "below"
+            words.append(f"{line.label}, which is free and noiseless, ends {abs(gap):.1f} points {side}")
+    return "; ".join(words) + "."
+
+
+def _behind(first: Line, line: Line) -> str:
+    lead = 100 * (first.accuracy - line.accuracy)
+    spread = 100 * math.hypot(first.accuracy_spread, line.accuracy_spread)
+    doubt = ", which is within the spread" if lead <= spread else ""
+    return f"{line.label} is {lead:.1f} points behind{doubt}"
+
+
+def _percent(mean: float, spread: float) -> str:
+    return f"{100 * mean:.1f} %" if math.isnan(spread) else f"{100 * mean:.1f} ± {100 * spread:.1f} %"
+
+
+def _spread(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

@@ -1,0 +1,182 @@
+"""The settings of an experiment: one schema, with units and legal ranges."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from airfeel.compress.quantize import check_bits
+from airfeel.types import BadInput, Schedule
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+Each = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]  # one, or one for each
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(Section):
+    """The samples, and how they are spread over the devices."""
+
+    dataset: str = Field("digits", description="digits, fashion-mnist, cifar10 or synthetic")
+    partition: Literal["iid", "classes", "dirichlet"] = "iid"
+    classes_per_device: Count = Field(2, description="classes on a device, for partition = classes")
+    alpha: Positive = Field(0.5, description="concentration, for partition = dirichlet")
+    minimum: Count = Field(1, description="fewest samples on a device, for partition = dirichlet")
+    dir: str | None = Field(None, description="folder of the data sets")
+    standardise: bool = Field(True, description="inputs of zero mean and unit variance by channel")
+    shape: tuple[Count, Count, Count] = Field((1, 8, 8), description="one synthetic sample")
+    classes: Annotated[int, Field(ge=0, strict=True)] = Field(
+        10, description="synthetic classes; 0 for regression"
+    )
+    samples: Count = Field(2000, description="synthetic training samples")
+    test_samples: Count = Field(500, description="synthetic test samples")
+
+
+class Model(Section):
+    """The network."""
+
+    name: str = Field("mlp", description="a model by name, or module:factory")
+    init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    hidden: Count = Field(64, description="hidden units of the mlp")
+    buffers: Literal["refuse", "frozen"] = Field(
+        "refuse", description="what to do with a model that has buffers, such as batch norm's"
+    )
+    options: dict[str, Any] = Field({}, description="arguments for a user's own factory")
+
+
+class Training(Section):
+    """Local SGD."""
+
+    devices: Count = Field(20, description="N")
+    local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
+    batch_size: Count = Field(64, description="B")
+    learning_rate: Each = Field(0.05, description="η, one number or one for each round")
+    rounds: Count | None = Field(100, description="round limit; leave out for none")
+    dtype: Literal["float32", "float64"] = "float32"
+    device: str = Field("cpu", description="compute device: cpu, cuda, cuda:1, …")
+
+
+class SchemeChoice(Section):
+    """The algorithm."""
+
+    name: str = Field("tcs-h", description="a scheme by name, or module:factory")
+    global_sparsity: Share = Field(0.2, description="φ[g], share of the model in the global mask")
+    local_sparsity: Share = Field(0.05, description="φ[l], share of the model in a local mask")
+    bits: Annotated[int, Field(strict=True)] = Field(16, description="q: 2 to 24, or 32")
+    scheduled: Count | None = Field(
+        None, description="devices a round of the digital schemes; 65 % of all if left out"
+    )
+    strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
+    options: dict[str, Any] = Field({}, description="for a user's own scheme")
+
+
+class Radio(Section):
+    """The uplink."""
+
+    subchannels: Count = Field(25, description="M")
+    fading: Literal["none", "rayleigh", "rician", "trace"] = "rayleigh"
+    fading_scale: Positive = Field(1.0, description="Rayleigh scale; E|h|² is twice its square")
+    rician_factor: NotNegative = Field(1.0, description="line of sight over scattered power")
+    trace: str | None = Field(None, description=".npy file of gains, for fading = trace")
+    mean_gain: Each = Field(1.0, description="factor on |h|², one or one for each device")
+    noise: Positive = Field(1e-6, description="σ0², variance for one received element [W]")
+    power: Each = Field(5e-3, description="P̄, average power limit [W], one or one for each device")
+    power_scalar: Each = Field(5.0, description="σ_t, one number or one for each round")
+    alpha: Each = Field(1.0, description="aggressiveness of scheduling, one or one for each device")
+    symbol_seconds: Positive = Field(1e-6, description="length of a slot, for energy in joules")
+
+
+class Budget(Section):
+    """When to stop, beside the round limit."""
+
+    slots: Count | None = Field(None, description="C, uplink slots for the whole training")
+    resource_blocks: Count | None = Field(None, description="the same as sub-channels × slots")
+    target_accuracy: Share | None = Field(None, description="stop when the test accuracy reaches it")
+    convergence: NotNegative = Field(
+        0.0, description="stop when ‖ĝ‖ ≤ this times ‖w‖ in a round that is not idle; 0 is off"
+    )
+
+
+class RunOptions(Section):
+    """How the run is carried out."""
+
+    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    eval_every: Count = Field(1, description="rounds between two looks at the test set")
+    idle_limit: Count = Field(100, description="idle rounds in a row after which the run has stalled")
+    threads: Annotated[int, Field(ge=0, strict=True)] = Field(
+        0, description="worker threads; 0 for all cores. Changes no result"
+    )
+
+
+class Experiment(Section):
+    """Everything that decides a run."""
+
+    data: Data = Data()
+    model: Model = Model()
+    training: Training = Training()
+    scheme: SchemeChoice = SchemeChoice()
+    radio: Radio = Radio()
+    budget: Budget = Budget()
+    run: RunOptions = RunOptions()
+
+    @property
+    def slots(self) -> float:
+        """C; infinite where the run has no budget."""
+        if self.budget.resource_blocks is not None:
+            return self.budget.resource_blocks // self.radio.subchannels
+        return self.budget.slots if self.budget.slots is not None else float("inf")
+
+    @property
+    def scheduled(self) -> int:
+        """Devices that a digital scheme invites in a round."""
+        return self.scheme.scheduled or max(round(0.65 * self.training.devices), 1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Experiment":
+        check_bits_field(self.scheme.bits)
+        n, rounds = self.training.devices, self.training.rounds
+        for key in ("power", "alpha", "mean_gain"):
+            _length(f"radio.{key}", getattr(self.radio, key), n, "training.devices")
+        if rounds is not None:
+            _length("training.learning_rate", self.training.learning_rate, rounds, "training.rounds")
+            _length("radio.power_scalar", self.radio.power_scalar, rounds, "training.rounds")
+        if self.scheme.scheduled is not None and self.scheme.scheduled > n:
+            raise BadInput(
+                f"scheme.scheduled = {self.scheme.scheduled}: must be at most training.devices = {n}"
+            )
+        if self.scheme.global_sparsity + self.scheme.local_sparsity == 0:
+            raise BadInput("scheme.local_sparsity = 0: nothing is sent with global_sparsity = 0 too")
+        self._limits()
+        return self
+
+    def _limits(self) -> None:
+        budget = self.budget
+        if budget.slots is not None and budget.resource_blocks is not None:
+            raise BadInput("budget.resource_blocks: give this or budget.slots, not both")
+        if self.slots < 1:
+            raise BadInput(
+                f"budget.resource_blocks = {budget.resource_blocks}: must be at least one slot of "
+                f"{self.radio.subchannels} sub-channels"
+            )
+        if self.training.rounds is None and self.slots == float("inf"):
+            raise BadInput("training.rounds: without it a budget (budget.slots) is needed")
+        if (self.radio.fading == "trace") != (self.radio.trace is not None):
+            raise BadInput('radio.trace: give a file exactly when radio.fading = "trace"')
+
+
+def check_bits_field(bits: int) -> None:
+    """Name the setting where the quantiser names its argument."""
+    try:
+        check_bits(bits)
+    except BadInput as error:
+        raise BadInput(f"scheme.{error}") from None
+
+
+def _length(key: str, value: Schedule, wanted: int, of: str) -> None:
+    if isinstance(value, tuple) and len(value) != wanted:
+        raise BadInput(f"{key} has {len(value)} values: must be one, or one for each of {of} = {wanted}")

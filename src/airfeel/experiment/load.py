@@ -1,0 +1,112 @@
+"""From a preset or a TOML file and --set overrides to an Experiment, with one-line errors."""
+
+import tomllib
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from airfeel.catalogue import suggestion
+from airfeel.experiment.config import Experiment
+from airfeel.schemes import SCHEMES
+from airfeel.types import BadInput
+
+_FOLDER = resources.files("airfeel.experiment") / "presets"
+
+
+def presets() -> dict[str, str]:
+    """Name and first comment line of every preset: each base file with each scheme."""
+    found = {}
+    for file in sorted(_FOLDER.iterdir(), key=lambda f: f.name):
+        base = file.name.removesuffix(".toml")
+        about = file.read_text("utf-8").splitlines()[0].lstrip("# ")
+        found.update({f"{base}-{scheme}": about for scheme in SCHEMES})
+    return found
+
+
+def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
+    """The experiment of a preset's name or a TOML file.
+
+    `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
+    """
+    table = _preset(str(source)) if str(source) in presets() else _read(Path(source))
+    for text in overrides:
+        _override(table, text)
+    for key, value in more.items():
+        section, _, name = key.partition("__")
+        table.setdefault(section, {})[name] = value
+    return experiment(table)
+
+
+def experiment(table: dict[str, Any]) -> Experiment:
+    """The checked experiment of a nested table; the first fault is named in one line."""
+    try:
+        return Experiment.model_validate(table)
+    except ValidationError as error:
+        raise BadInput(_one_line(error)) from None
+
+
+def _preset(name: str) -> dict[str, Any]:
+    scheme = next(s for s in SCHEMES if name.endswith(f"-{s}"))
+    table = tomllib.loads((_FOLDER / f"{name.removesuffix(f'-{scheme}')}.toml").read_text("utf-8"))
+    table.setdefault("scheme", {})["name"] = scheme
+    return table
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        hint = suggestion(str(path), presets())
+        raise BadInput(f"{path}: is neither a preset (see airfeel list) nor a file{hint}")
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: is not a TOML file that can be read ({error})") from error
+
+
+def _override(table: dict[str, Any], text: str) -> None:
+    path, equals, value = text.partition("=")
+    section, dot, key = path.strip().partition(".")
+    if not (equals and dot and section and key):
+        raise BadInput(f"--set {text!r}: must be section.key=value, such as scheme.bits=8")
+    try:
+        parsed = tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()  # a bare word is a string
+    if not isinstance(table.setdefault(section, {}), dict):
+        raise BadInput(f"{section} = {table[section]!r}: must be a table of settings")
+    table[section][key] = parsed
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"] if not _is_branch(part)]
+    more = error.error_count() - 1
+    rest = f" (and {more} more)" if more and first["type"] == "extra_forbidden" else ""
+    key = ".".join(where)
+    if first["type"] == "extra_forbidden":
+        return f"{key}: is no setting{_legal(where)}{rest}"
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    said = "; ".join(
+        dict.fromkeys(
+            e["msg"][0].lower() + e["msg"][1:]
+            for e in error.errors()
+            if ".".join(str(p) for p in e["loc"] if not _is_branch(p)).startswith(key)
+        )
+    )
+    return f"{key} = {first['input']!r}: {said}"
+
+
+def _is_branch(part: str | int) -> bool:
+    """Whether a step of pydantic's path names a branch of a union, not a key."""
+    return isinstance(part, str) and (part == "float" or part.startswith(("tuple[", "constrained")))
+
+
+def _legal(where: list[str]) -> str:
+    model: type[BaseModel] = Experiment
+    for part in where[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    legal = list(model.model_fields)
+    return suggestion(where[-1], legal) or f"; legal are {', '.join(legal)}"

@@ -1,0 +1,78 @@
+"""A run as it goes by: a live line on a terminal, plain lines elsewhere."""
+
+import math
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.rows import Row
+from airfeel.types import World
+
+_PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
+
+
+class Display:
+    """Rounds, accuracy, slots, devices scheduled and time left."""
+
+    def __init__(self, console: Console, label: str = "") -> None:
+        self._console = console
+        self._label = label
+        self._bar: Progress | None = None
+
+    def begin(self, experiment: Experiment, world: World) -> None:
+        self._label = self._label or experiment.scheme.name
+        self._rounds, self._slots = experiment.training.rounds, experiment.slots
+        self._blocks = self._slots * experiment.radio.subchannels
+        self._devices = world.devices
+        self._accuracy = math.nan
+        self._last_line = time.monotonic()
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.percentage:>3.0f} %"),
+                TextColumn("{task.fields[text]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._label, total=1.0, text="starting")
+            self._bar.start()
+
+    def row(self, row: Row) -> None:
+        if not math.isnan(float(row["test_accuracy"])):
+            self._accuracy = float(row["test_accuracy"])
+        text = self._text(row)
+        if self._bar:
+            self._bar.update(self._task, completed=self._done(row), text=text)
+        elif time.monotonic() - self._last_line >= _PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            self._console.print(f"{self._label}: {self._done(row):.0%}, {text}", highlight=False)
+
+    def end(self, summary: dict[str, Any]) -> None:
+        if self._bar:
+            self._bar.stop()
+        accuracy = summary["test_accuracy"]
+        shown = f"loss {summary['test_loss']}" if accuracy is None else f"accuracy {accuracy:.2%}"
+        self._console.print(
+            f"{self._label}: {shown} after {summary['rounds']} rounds and "
+            f"{summary['resource_blocks']:,} resource blocks, {summary['seconds']:.1f} s "
+            f"(stopped by: {summary['reason']})",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def _done(self, row: Row) -> float:
+        """The share of whichever limit is nearer."""
+        by_rounds = float(row["round"]) / self._rounds if self._rounds else 0.0
+        return max(by_rounds, float(row["resource_blocks"]) / self._blocks)
+
+    def _text(self, row: Row) -> str:
+        accuracy = "" if math.isnan(self._accuracy) else f"accuracy {self._accuracy:.2%}, "
+        return (
+            f"round {row['round']}, {accuracy}{row['scheduled']}/{self._devices} devices, "
+            f"{row['slots']:,} slots"
+        )

@@ -1,0 +1,114 @@
+"""Rows of rounds.csv and devices.csv, and columns of them."""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airfeel.types import Reason, Report, State
+
+Row = dict[str, int | float | str]
+
+ROUND_COLUMNS = (
+    "round scheduled slots_air slots_digital slots resource_blocks bits energy_mean energy_max "
+    "needed_median budget_median update_norm distortion mask_overlap dropped train_loss "
+    "test_accuracy test_loss seconds"
+).split()
+DEVICE_COLUMNS = "round device scheduled reason needed budget rate energy".split()
+_DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
+_NAN = float("nan")
+
+
+def first_row(accuracy: float, loss: float, seconds: float) -> Row:
+    """Row 0: the model w_0 that every scheme starts from, at no cost."""
+    row: Row = dict.fromkeys(ROUND_COLUMNS, 0)
+    row |= dict.fromkeys(ROUND_COLUMNS[7:16], _NAN)
+    return row | {"dropped": 0, "test_accuracy": accuracy, "test_loss": loss, "seconds": seconds}
+
+
+def round_row(
+    report: Report, after: State, subchannels: int, accuracy: float, loss: float, seconds: float
+) -> Row:
+    """One round; what does not apply or was not measured is NaN, an empty cell in the file."""
+    plan, costs = report.plan, report.costs
+    spent = costs.energy[plan.active]
+    asked = ~np.isnan(plan.needed)
+    return {
+        "round": report.round,
+        "scheduled": int(plan.active.sum()),
+        "slots_air": costs.slots_air,
+        "slots_digital": costs.slots_digital,
+        "slots": costs.slots,
+        "resource_blocks": after.slots * subchannels,
+        "bits": costs.bits,
+        "energy_mean": float(spent.mean()) if len(spent) else 0.0,
+        "energy_max": float(spent.max()) if len(spent) else 0.0,
+        "needed_median": _median(plan.needed[asked]),
+        "budget_median": _median(plan.budget[asked]),
+        "update_norm": report.update_norm,
+        "distortion": report.distortion,
+        "mask_overlap": report.mask_overlap,
+        "dropped": sum(r in _DROPS for r in plan.reason),
+        "train_loss": report.train_loss,
+        "test_accuracy": accuracy,
+        "test_loss": loss,
+        "seconds": seconds,
+    }
+
+
+def device_rows(report: Report) -> Iterator[Row]:
+    """One row for each device of a round."""
+    plan = report.plan
+    for n, reason in enumerate(plan.reason):
+        yield {
+            "round": report.round,
+            "device": n,
+            "scheduled": int(plan.active[n]),
+            "reason": reason.value,
+            "needed": float(plan.needed[n]),
+            "budget": float(plan.budget[n]),
+            "rate": float(plan.rate[n]),
+            "energy": float(report.costs.energy[n]),
+        }
+
+
+def cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
+    """A row as text: numbers in the shortest form that reads back exactly, NaN as nothing."""
+    return [_cell(row[name]) for name in columns]
+
+
+def read_columns(path: Path) -> dict[str, np.ndarray]:
+    """The columns of a CSV file of ours; text stays text, an empty number is NaN."""
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.reader(file)
+        names = next(reader)
+        rows = list(reader)
+    return {name: _column([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+def columns(rows: Iterable[Row], names: Iterable[str]) -> dict[str, np.ndarray]:
+    """The columns of rows that were never written to a file."""
+    rows = list(rows)
+    return {name: np.array([row[name] for row in rows]) for name in names}
+
+
+def _median(values: np.ndarray) -> float:
+    return float(np.median(values)) if len(values) else _NAN
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    return str(value)
+
+
+def _column(texts: list[str]) -> np.ndarray:
+    for kind in (int, float):
+        try:
+            return np.array([kind(t) if t or kind is int else _NAN for t in texts])
+        except ValueError:
+            continue
+    return np.array(texts)

@@ -1,0 +1,98 @@
+"""A network as a function of one flat parameter vector theta [D]."""
+
+import copy
+import threading
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from airfeel.types import BadInput
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A private copy of the network whose parameters are views into one flat vector."""
+
+    module: nn.Module
+    flat: Float[Tensor, "D"]
+    parameters: list[Tensor]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.module(x)  # type: ignore[no-any-return]
+
+
+class FlatModel:
+    """The trainable parameters of a module, in the module's own order, as one vector.
+
+    Only parameters are trained, compressed and sent. Modules with buffers (running statistics of
+    batch norm) have state that no update carries; they are refused unless `buffers = "frozen"`, which
+    keeps every buffer at its initial value and the module in evaluation mode throughout.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        classes: int,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+        buffers: str = "refuse",
+    ) -> None:
+        _check(module, buffers)
+        self.module = module.eval().to(device=device, dtype=dtype)
+        self.dtype = dtype
+        self.device = torch.device(device)
+        self.classes = classes
+        self.shapes = [p.shape for p in self._trained(self.module)]
+        self.sizes = [s.numel() for s in self.shapes]
+        self.dim = sum(self.sizes)
+        if self.dim == 0:
+            raise BadInput("model: has no trainable parameter; at least one is needed")
+        self._local = threading.local()
+
+    @staticmethod
+    def _trained(module: nn.Module) -> list[nn.Parameter]:
+        return [p for p in module.parameters() if p.requires_grad]
+
+    def initial(self) -> Float[Tensor, "D"]:
+        """The vector the module was made with."""
+        return torch.cat([p.detach().flatten() for p in self._trained(self.module)])
+
+    def replica(self) -> Replica:
+        """This thread's own copy of the network; its `flat` may be written to."""
+        found: Replica | None = getattr(self._local, "replica", None)
+        if found is None:
+            found = self._local.replica = self._make()
+        return found
+
+    def _make(self) -> Replica:
+        module = copy.deepcopy(self.module)
+        flat = self.initial()
+        parameters = self._trained(module)
+        for p, view, shape in zip(parameters, flat.split(self.sizes), self.shapes, strict=True):
+            p.data = view.view(shape)
+        return Replica(module, flat, list(parameters))
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Mean cross-entropy; half the mean squared error where the target is a number."""
+        if self.classes:
+            return F.cross_entropy(output, target)
+        return 0.5 * F.mse_loss(output.squeeze(-1), target.to(output.dtype))
+
+
+def _check(module: nn.Module, buffers: str) -> None:
+    names = [name for name, _ in module.named_buffers()]
+    if names and buffers != "frozen":
+        raise BadInput(
+            f"model.buffers = {buffers!r}: the model has buffers ({', '.join(names[:3])}, …) that no "
+            'update carries; use layers without them (GroupNorm), or "frozen" to keep them as they are'
+        )
+    for name, part in module.named_modules():
+        if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0:
+            raise BadInput(
+                f"model: {name} is torch's Dropout, which draws from a global generator; "
+                "use airfeel.learn.models.Dropout, whose masks follow the run's seed"
+            )

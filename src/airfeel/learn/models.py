@@ -1,0 +1,148 @@
+"""The networks that come with the package, each a function of the input's shape and the classes."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from airfeel.catalogue import look_up
+from airfeel.types import BadInput
+
+Shape = tuple[int, int, int]
+dropout_dice: ContextVar[torch.Generator | None] = ContextVar("dropout_dice", default=None)
+
+
+class Dropout(nn.Module):
+    """Dropout whose mask comes from the dice of the device being trained; off without them."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        dice = dropout_dice.get()
+        if dice is None or self.p == 0.0:
+            return x
+        keep = torch.rand(x.shape, generator=dice, dtype=torch.float64) >= self.p
+        return x * keep.to(x.device, x.dtype) / (1.0 - self.p)
+
+
+def paper_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
+    """The paper's network: 258 898 parameters for 3×32×32 inputs and 10 classes."""
+    c, h, w = shape
+    _classifies("paper-cnn", classes)
+    side = [((n - 4) // 2 - 4) // 2 for n in (h, w)]
+    _fits("paper-cnn", shape, min(side) >= 1, "at least 16 × 16")
+    return nn.Sequential(
+        *(nn.Conv2d(c, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(32, 64, 3), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(64 * side[0] * side[1], 120), nn.ReLU()),
+        *_dropout(dropout),
+        nn.Linear(120, classes),
+    )
+
+
+def small_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
+    """Two padded convolutions (16 and 32 channels) with pooling: for digits and Fashion-MNIST."""
+    c, h, w = shape
+    _classifies("small-cnn", classes)
+    _fits("small-cnn", shape, min(h, w) >= 4, "at least 4 × 4")
+    return nn.Sequential(
+        *(nn.Conv2d(c, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        nn.Flatten(),
+        *_dropout(dropout),
+        nn.Linear(32 * (h // 4) * (w // 4), classes),
+    )
+
+
+def mlp(shape: Shape, classes: int, *, hidden: int = 64, dropout: float = 0.0) -> nn.Module:
+    """One hidden layer with ReLU; one output where the targets are numbers."""
+    inputs = shape[0] * shape[1] * shape[2]
+    return nn.Sequential(
+        *(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU()),
+        *_dropout(dropout),
+        nn.Linear(hidden, classes or 1),
+    )
+
+
+def logistic(shape: Shape, classes: int) -> nn.Module:
+    """Softmax regression: convex."""
+    _classifies("logistic", classes)
+    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1] * shape[2], classes))
+
+
+def linear(shape: Shape, classes: int) -> nn.Module:
+    """Linear regression with squared error, for data whose targets are numbers."""
+    if classes:
+        raise BadInput(f"model.name = 'linear': data with {classes} classes; use 'logistic'")
+    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1] * shape[2], 1))
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "paper-cnn": paper_cnn,
+    "small-cnn": small_cnn,
+    "mlp": mlp,
+    "logistic": logistic,
+    "linear": linear,
+}
+
+
+def make(
+    name: str,
+    shape: Shape,
+    classes: int,
+    *,
+    init: str,
+    seed: int,
+    hidden: int = 64,
+    dropout: float = 0.0,
+    options: Mapping[str, Any] | None = None,
+) -> nn.Module:
+    """The model `name` initialised from `seed`, or a user's `module:factory` called with `options`."""
+    factory = look_up(name, "model.name", MODELS)
+    arguments = dict(options or {})
+    if name in MODELS:
+        if arguments:
+            raise BadInput(f"model.options: {name!r} takes none; they are for module:factory")
+        known = {"hidden": hidden, "dropout": dropout}
+        takes = inspect.signature(factory).parameters
+        arguments = {key: value for key, value in known.items() if key in takes}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module = factory(shape, classes, **arguments)
+        except TypeError as error:
+            raise BadInput(f"model.name = {name!r}: cannot be made ({error})") from error
+        if not isinstance(module, nn.Module):
+            kind = type(module).__name__
+            raise BadInput(f"model.name = {name!r}: must make an nn.Module, made {kind}")
+        _initialise(module, init)
+    return module
+
+
+def _initialise(module: nn.Module, init: str) -> None:
+    if init == "default":
+        return
+    for p in module.parameters():
+        if init == "xavier" and p.dim() > 1:
+            nn.init.xavier_uniform_(p)
+        else:
+            nn.init.zeros_(p)
+
+
+def _dropout(p: float) -> list[nn.Module]:
+    return [Dropout(p)] if p else []
+
+
+def _fits(name: str, shape: Shape, fits: bool, legal: str) -> None:
+    if not fits:
+        raise BadInput(f"model.name = {name!r}: needs inputs of {legal}, got {shape[1]} × {shape[2]}")
+
+
+def _classifies(name: str, classes: int) -> None:
+    if classes == 0:
+        raise BadInput(f"model.name = {name!r}: classifies, but the data's targets are numbers")

@@ -1,0 +1,91 @@
+"""Over-the-air computation: every device speaks at once, and the channel adds (the analog phase)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int
+from torch import Tensor
+
+from airfeel.types import Fading, Payload, Plan, Received
+
+
+def air_slots(values: int, subchannels: int) -> int:
+    """U[g] = ⌈K[g]/M⌉.
+
+    >>> air_slots(51780, 25)
+    2072
+    """
+    return -(-values // subchannels)
+
+
+def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
+    """How many of K values each sub-channel carries, in index order, longer segments first.
+
+    >>> segment_sizes(7, 3)
+    array([3, 2, 2])
+    """
+    short, rest = divmod(values, subchannels)
+    return short + (np.arange(subchannels) < rest)
+
+
+def segment_energy(common: Float[Tensor, "K"], subchannels: int) -> Float64[np.ndarray, "{subchannels}"]:
+    """Squared norm of each segment of one device's global part."""
+    sizes = segment_sizes(len(common), subchannels)
+    squares = common.to(torch.float64).square().cpu().numpy()
+    energy = np.zeros(subchannels)
+    used = np.count_nonzero(sizes)  # with fewer values than sub-channels the last ones stay silent
+    if used:
+        energy[:used] = np.add.reduceat(squares, (np.cumsum(sizes) - sizes)[:used])
+    return energy
+
+
+def needed_energy(
+    energy: Float64[np.ndarray, "n M"], gain2: Float64[np.ndarray, "n M"], scalar: float
+) -> Float64[np.ndarray, "n"]:
+    """P[g]_n = Σ_m ‖σ_t · segment_m / h_{n,m}‖² [W·slots].
+
+    A zero segment over a zero gain costs nothing, a non-zero one costs infinitely much.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        cost = np.where(energy == 0.0, 0.0, scalar**2 * energy / gain2)
+    return cost.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """The global parts by air, the local parts digitally and without error.
+
+    On sub-channel m device n sends σ_t·x/h_{n,m}; the base station receives Σ_n h·(σ_t·x/h) + z with
+    z ~ N(0, σ0²) for each element, and divides by σ_t.
+    """
+
+    def __call__(
+        self, payload: Payload, fading: Fading, plan: Plan, *, rng: np.random.Generator
+    ) -> Received:
+        spoken = plan.active[payload.devices]
+        common = payload.common[torch.from_numpy(spoken)]
+        heard = superpose(common, fading.gain[payload.devices[spoken]], plan.scalar)
+        noise = np.sqrt(fading.noise) * rng.standard_normal(len(payload.support))
+        heard += torch.from_numpy(noise).to(heard)
+        return received(payload, spoken, heard / plan.scalar)
+
+
+def superpose(
+    common: Float[Tensor, "n K"], gain: Float64[np.ndarray, "n M"], scalar: float
+) -> Float[Tensor, "K"]:
+    """What arrives without noise: Σ_n h_{n,m}·b_{n,m}·x_n with channel inversion b = σ_t/h."""
+    amplitude = np.divide(scalar, gain, out=np.zeros_like(gain), where=gain > 0)
+    sizes = segment_sizes(common.shape[1], gain.shape[1])
+    heard = common.new_zeros(common.shape[1])
+    for x, arriving in zip(common, gain * amplitude, strict=True):
+        heard += x * torch.from_numpy(np.repeat(arriving, sizes)).to(x)
+    return heard
+
+
+def received(payload: Payload, spoken: np.ndarray, common: Float[Tensor, "K"]) -> Received:
+    """The base station's view: the sum of the global parts, and each speaker's local part."""
+    rows = torch.from_numpy(np.flatnonzero(spoken)).to(payload.index.device)
+    return Received(
+        payload.support, common, payload.index[rows], payload.value[rows], int(spoken.sum())
+    )

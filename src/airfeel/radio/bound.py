@@ -1,0 +1,117 @@
+"""A proven bound: the number of digital slots below which no assignment can get."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, csr_array, hstack, kron, vstack
+
+from airfeel.radio.matching import bottleneck_matching
+from airfeel.radio.power import best_rates, needed_slots
+
+Array = np.ndarray
+_SHARES = np.array([1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0])  # of power, for water levels
+_SAFE = 1e-6  # what the linear programme's solver may be wrong by
+
+
+def slots_bound(
+    power: Float[Array, "n"],
+    gain2: Float[Array, "n m"],
+    noise: float,
+    bits: Float[Array, "n"],
+    known: float = np.inf,
+) -> float:
+    """A lower bound on max_n ⌈bits_n/R_n⌉ over all assignments and powers, by linear programmes.
+
+    For a number of slots T device n needs the rate t_n = bits_n/T. Three kinds of inequality hold
+    for every assignment x ∈ {0, 1}^{n×m} that gives it so much:
+
+    1. For any water level L, weak duality in the power gives R_n ≤ P/(L ln 2) + Σ_m x_m·φ_L(m),
+       φ_L(m) = max_p log2(1 + p·g_m/noise) − p/(L ln 2). With c = t_n − P/(L ln 2) > 0, every φ_L
+       may be cut at c: Σ_m x_m·min(φ_L(m)/c, 1) ≥ 1.
+    2. If k is the least number of sub-channels that reach t_n, Σ_m x_m/k ≥ 1.
+    3. If k ≥ 2 is the least number among those that do not reach t_n alone, one that does counts
+       1 and every other 1/k, and the sum is at least 1.
+
+    If no x ∈ [0, 1]^{n×m} with Σ_n x_{n,m} ≤ 1 satisfies them all, T slots are too few. T is found
+    by bisection; whatever levels L are tried, the bound is valid.
+
+    Args:
+        power: power of each device [W].
+        gain2: |h|² of each device on each sub-channel.
+        noise: noise variance σ0² [W].
+        bits: what each device has to send.
+        known: slots of a known assignment, where the search may end; ∞ for none.
+    """
+    some = bits > 0.0
+    power, gain2, bits = power[some], gain2[some], bits[some]
+    low = float(needed_slots(best_rates(power, gain2, noise), bits).max(initial=0.0))
+    high = min(known, _single_slots(power, gain2, noise, bits))
+    if not np.isfinite(high):
+        return high
+    reach = _Reach(power, gain2, noise)
+    while high - low > 1e-7 * low:
+        middle = np.floor((low + high) / 2.0)
+        if reach.possible(bits / middle):
+            high = middle
+        else:
+            low = middle + 1.0
+    return low
+
+
+def _single_slots(
+    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, bits: Float[Array, "n"]
+) -> float:
+    """Slots with one sub-channel for each device; ∞ only if no assignment gives all a rate."""
+    single = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0)
+    column = bottleneck_matching(single)
+    return float(needed_slots(single[np.arange(bits.size), column], bits).max(initial=0.0))
+
+
+class _Reach:
+    """The linear programme of `slots_bound` for one draw and any required rates."""
+
+    def __init__(self, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float) -> None:
+        self.power, self.gain2, self.noise = power, gain2, noise
+        self.single = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0)
+
+    def possible(self, rate: Float[Array, "n"]) -> bool:
+        """False only if no assignment gives every device its rate."""
+        n, m = self.gain2.shape
+        cuts = [self._cuts(i, float(r)) for i, r in enumerate(rate)]
+        rows = block_diag([csr_array(c) for c in cuts], format="csr")
+        least = csr_array(np.ones((rows.shape[0], 1)))
+        share = kron(np.ones((1, n)), np.eye(m))
+        # Maximise s with every cut ≥ s and every sub-channel given at most once.
+        matrix = vstack([hstack([-rows, least]), hstack([share, csr_array((m, 1))])])
+        limit = np.concatenate([np.zeros(rows.shape[0]), np.ones(m)])
+        aim = np.zeros(n * m + 1)
+        aim[-1] = -1.0
+        found = linprog(aim, A_ub=matrix.tocsr(), b_ub=limit, bounds=(0.0, 1.0), method="highs")
+        return bool(found.status != 0 or -found.fun >= 1.0 - _SAFE)
+
+    def _cuts(self, device: int, rate: float) -> Float[Array, "c m"]:
+        """Rows of coefficients of which Σ_m x_m·row_m ≥ 1 must hold."""
+        alone = self.single[device] >= rate
+        every = np.ones(alone.size, dtype=bool)
+        cuts = [np.full(alone.size, 1.0 / self._least_number(device, every, rate))]
+        cuts.append(np.where(alone, 1.0, 1.0 / max(self._least_number(device, ~alone, rate), 2.0)))
+        power, gain2 = self.power[device], self.gain2[device]
+        with np.errstate(divide="ignore", over="ignore"):
+            floor = self.noise / gain2
+        for level in floor.min() + power / _SHARES:
+            price = 1.0 / (level * np.log(2.0))
+            depth = np.maximum(level - floor, 0.0)
+            value = np.log1p(depth * gain2 / self.noise) / np.log(2.0) - depth * price
+            rest = rate - power * price
+            if rest > 1e-6 * rate:  # below it rounding would decide
+                cuts.append(np.minimum(value / rest, 1.0))
+        return np.array(cuts)
+
+    def _least_number(self, device: int, of: Bool[Array, "m"], rate: float) -> float:
+        """How many of some sub-channels, the best first, the device needs for a rate, ∞ if more."""
+        gains = -np.sort(-self.gain2[device, of])
+        for count in range(1, gains.size + 1):
+            top = best_rates(self.power[device : device + 1], gains[None, :count], self.noise)
+            if top[0] >= rate:
+                return float(count)
+        return np.inf

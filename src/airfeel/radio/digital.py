@@ -1,0 +1,134 @@
+"""The digital phase: orthogonal sub-channels, one owner each, rates and slots."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int, Int64
+
+from airfeel.radio.air import received
+from airfeel.radio.allocate import Allocator
+from airfeel.radio.matching import bottleneck_matching
+from airfeel.radio.power import rates
+from airfeel.types import Fading, Payload, Plan, Received
+
+_USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
+
+@dataclass(frozen=True)
+class Division:
+    """Sub-channels, powers and rates of the devices that speak digitally."""
+
+    batch: Int[np.ndarray, "N"]
+    owner: Int[np.ndarray, "G M"]
+    power: Float64[np.ndarray, "N M"]
+    rate: Float64[np.ndarray, "N"]
+    own_slots: Float64[np.ndarray, "N"]
+    slots: int
+    dropped: Int64[np.ndarray, "_"]  # devices without a usable channel
+
+
+def divide(
+    devices: Int64[np.ndarray, "k"],
+    power: Float64[np.ndarray, "N"],
+    fading: Fading,
+    bits: float,
+    allocate: Allocator,
+) -> Division:
+    """Share the sub-channels among `devices`, each with `bits` to send and its `power` [W].
+
+    More devices than sub-channels speak in batches of M, strongest (by max_m r_{n,m}) first, lower
+    index first among equals; each batch has all sub-channels, and their slots add up.
+    """
+    n, m = fading.gain.shape
+    if bits == 0 or len(devices) == 0:
+        return silence(n, m)
+    batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
+    amount, owners, slots = np.zeros((n, m)), [], 0
+    best = _single_rates(power, fading).max(axis=1)
+    order = devices[np.argsort(-best[devices], kind="stable")]
+    able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
+    for start in range(0, len(able), m):
+        team, out, owner, given = _one_batch(
+            np.sort(able[start : start + m]), best, power, fading, bits, allocate
+        )
+        dropped += out
+        if len(team) == 0:
+            continue
+        batch[team], amount[team] = len(owners), given
+        owners.append(np.where(owner >= 0, team[owner], -1))
+        rate[team] = rates(given, fading.gain2[team], fading.noise)
+        own[team] = np.ceil(bits / rate[team])
+        slots += int(own[team].max())
+    owned = np.array(owners, dtype=np.int64).reshape(-1, m)
+    return Division(batch, owned, amount, rate, own, slots, np.array(sorted(dropped), np.int64))
+
+
+def silence(devices: int, subchannels: int) -> Division:
+    """Nobody speaks digitally."""
+    return Division(
+        batch=np.full(devices, -1),
+        owner=np.zeros((0, subchannels), dtype=np.int64),
+        power=np.zeros((devices, subchannels)),
+        rate=np.zeros(devices),
+        own_slots=np.zeros(devices),
+        slots=0,
+        dropped=np.zeros(0, dtype=np.int64),
+    )
+
+
+def _one_batch(
+    team: Int64[np.ndarray, "k"],
+    best: Float64[np.ndarray, "N"],
+    power: Float64[np.ndarray, "N"],
+    fading: Fading,
+    bits: float,
+    allocate: Allocator,
+) -> tuple[
+    Int64[np.ndarray, "n"], list[int], Int[np.ndarray, "M"], Float64[np.ndarray, "n M"]
+]:
+    """Steps 3–5 of the allocation for at most M devices; who can reach no usable rate is dropped.
+
+    The device of lowest max_m r goes first (ties: the higher index), one at a time.
+    """
+    single = _single_rates(power, fading)
+    out: list[int] = []
+    while len(team):
+        if _all_reachable(single[team]):
+            gain2 = fading.gain2[team]
+            found = allocate(power[team], gain2, fading.noise, np.full(len(team), bits))
+            if (rates(found.power, gain2, fading.noise) > _USABLE).all():
+                return team, out, found.owner, found.power
+        weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
+        out.append(int(team[weakest]))
+        team = np.delete(team, weakest)
+    m = fading.gain.shape[1]
+    return team, out, np.full(m, -1), np.zeros((0, m))
+
+
+def _single_rates(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndarray, "N M"]:
+    """r_{n,m} = log2(1 + P̄|h|²/σ0²) [bits/slot]."""
+    snr = power[:, None] * fading.gain2 / fading.noise
+    return np.asarray(np.log1p(snr) / math.log(2.0))
+
+
+def _all_reachable(rate: Float64[np.ndarray, "k M"]) -> bool:
+    """Whether every device can have a usable sub-channel of its own: is the bottleneck value > 0?"""
+    if (rate > _USABLE).all():
+        return True
+    column = bottleneck_matching(rate)
+    return bool((rate[np.arange(len(rate)), column] > _USABLE).all())
+
+
+@dataclass(frozen=True)
+class Orthogonal:
+    """Both parts arrive digitally and without error."""
+
+    def __call__(
+        self, payload: Payload, fading: Fading, plan: Plan, *, rng: np.random.Generator
+    ) -> Received:
+        spoken = plan.active[payload.devices]
+        common = payload.common.new_zeros(len(payload.support))
+        for row in payload.common[torch.from_numpy(spoken)]:
+            common += row
+        return received(payload, spoken, common)

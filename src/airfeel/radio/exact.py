@@ -1,0 +1,162 @@
+"""The optimum by branch and bound: for small instances, and to measure heuristics with."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from time import monotonic
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from airfeel.radio.bound import slots_bound
+from airfeel.radio.exchange import exchange_channels
+from airfeel.radio.power import best_rates, needed_slots, rates, water_fill_all
+
+Array = np.ndarray
+
+
+def solve_exactly(
+    start: Int[Array, "m"],
+    power: Float[Array, "n"],
+    gain2: Float[Array, "n m"],
+    noise: float,
+    bits: Float[Array, "n"],
+    time_limit: float,
+) -> tuple[Int[Array, "m"], float]:
+    """The assignment of fewest slots max_n ⌈bits_n/R_n⌉, and its gap to the best proven bound.
+
+    For a given assignment water-filling is the best power, so the problem is to find the smallest T
+    for which disjoint sets S_n with R_n(S_n) ≥ bits_n/T exist, R_n water-filled. That is monotone in
+    T: bisection between `slots_bound` and the best assignment known, each step decided by the
+    complete search of `_Search`. The gap is 0 if bisection ends; at the time limit (in seconds) it
+    is (slots − bound)/bound with the bound proven so far.
+    """
+
+    def slots(owner: Int[Array, "m"]) -> float:
+        rate = rates(water_fill_all(power, gain2, noise, owner), gain2, noise)
+        return float(needed_slots(rate, bits).max(initial=0.0))
+
+    best, high = start, slots(start)
+    deadline = monotonic() + time_limit
+    low = slots_bound(power, gain2, noise, bits, known=high)
+    while low < high < np.inf:
+        middle = min(low + np.floor((high - low) / 2.0), np.nextafter(high, 0.0))
+        try:
+            owner = _Search(power, gain2, noise, bits / middle, deadline).run()
+        except TimeoutError:
+            return best, (high - low) / low
+        if owner is None:
+            low = max(middle + 1.0, np.nextafter(middle, np.inf))
+        else:
+            best = min([owner, exchange_channels(owner, power, gain2, noise, bits)], key=slots)
+            high = min(slots(best), middle)
+    return best, 0.0
+
+
+class _Search:
+    """Whether every device can have its rate: complete, depth first.
+
+    R_n grows with the set, so only minimal sets that reach the rate matter: one sub-channel that
+    does alone, or several of which none does. Devices that live on one form a matching. If a
+    maximum matching leaves a device out, the devices reached from it by alternating paths have
+    fewer such sub-channels than they are (Hall): one of them must live on several. Branch on which
+    one and on its minimal sets; a device whose turn has failed lives on one from there on. A branch
+    ends where the free sub-channels cannot number one for each matched and two for each other.
+    Sets of sub-channels are bit masks.
+    """
+
+    def __init__(
+        self,
+        power: Float[Array, "n"],
+        gain2: Float[Array, "n m"],
+        noise: float,
+        rate: Float[Array, "n"],
+        deadline: float,
+    ) -> None:
+        self.power, self.gain2, self.noise, self.rate = power, gain2, noise, rate
+        self.deadline = deadline
+        alone = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0) >= rate[:, None]
+        self.alone = [sum(1 << c for c in np.flatnonzero(row).tolist()) for row in alone]
+        self.known: dict[tuple[int, int], bool] = {}
+
+    def run(self) -> Int[Array, "m"] | None:
+        """The owners of an assignment that gives every device its rate; None if there is none."""
+        devices = frozenset(np.flatnonzero(self.rate > 0.0).tolist())
+        sets = self._extend(devices, (1 << self.gain2.shape[1]) - 1, frozenset())
+        if sets is None:
+            return None
+        owner = np.full(self.gain2.shape[1], -1, dtype=np.intp)
+        for device, mask in sets.items():
+            owner[_members(mask)] = device
+        return owner
+
+    def _extend(
+        self, devices: frozenset[int], free: int, single: frozenset[int]
+    ) -> dict[int, int] | None:
+        """Sets for these devices out of the free sub-channels; `single` ones live on one."""
+        if monotonic() > self.deadline:
+            raise TimeoutError
+        match, short = self._match(devices, free)
+        if not short:
+            return {device: 1 << channel for channel, device in match.items()}
+        if len(match) + 2 * (len(devices) - len(match)) > free.bit_count():
+            return None
+        for device in sorted(short - single):
+            for mask in self._several(device, free, devices):
+                rest = self._extend(devices - {device}, free & ~mask, single)
+                if rest is not None:
+                    return rest | {device: mask}
+            single = single | {device}
+        return None
+
+    def _match(self, devices: frozenset[int], free: int) -> tuple[dict[int, int], frozenset[int]]:
+        """A maximum matching {channel: device}, and a set of devices short of sub-channels."""
+        match: dict[int, int] = {}
+        short: frozenset[int] = frozenset()
+        for device in sorted(devices, key=lambda d: (self.alone[d] & free).bit_count()):
+            reached = {device}
+            if not self._augment(device, free, match, set(), reached) and (
+                not short or len(reached) < len(short)
+            ):
+                short = frozenset(reached)
+        return match, short
+
+    def _augment(
+        self, device: int, free: int, match: dict[int, int], seen: set[int], reached: set[int]
+    ) -> bool:
+        for channel in _members(self.alone[device] & free):
+            if channel in seen:
+                continue
+            seen.add(channel)
+            other = match.get(channel)
+            if other is not None:
+                reached.add(other)
+            if other is None or self._augment(other, free, match, seen, reached):
+                match[channel] = device
+                return True
+        return False
+
+    def _several(self, device: int, free: int, devices: frozenset[int]) -> Iterator[int]:
+        """Minimal sets of two or more sub-channels that reach the device's rate, smallest first."""
+        usable = _members(free & ~self.alone[device])
+        # Those that fewest others could live on come first: a solution is found sooner.
+        usable.sort(key=lambda c: sum(self.alone[d] >> c & 1 for d in devices))
+        found: list[int] = []
+        for size in range(2, free.bit_count() - len(devices) + 2):
+            for chosen in combinations(usable, size):
+                mask = sum(1 << c for c in chosen)
+                if not any(mask & f == f for f in found) and self._reaches(device, mask):
+                    found.append(mask)
+                    yield mask
+
+    def _reaches(self, device: int, mask: int) -> bool:
+        key = device, mask
+        if key not in self.known:
+            gains = self.gain2[device, _members(mask)][None]
+            rate = best_rates(self.power[device : device + 1], gains, self.noise)[0]
+            self.known[key] = bool(rate >= self.rate[device])
+        return self.known[key]
+
+
+def _members(mask: int) -> list[int]:
+    """The sub-channels in a bit mask, in order."""
+    return [c for c in range(mask.bit_length()) if mask >> c & 1]

@@ -1,0 +1,23 @@
+"""TCS-H: time-correlated sparsification with hybrid aggregation."""
+
+from airfeel.compress.parts import TimeCorrelated
+from airfeel.radio.air import Hybrid
+from airfeel.radio.plan import HybridPlan
+from airfeel.radio.schedule import Everyone
+from airfeel.schemes.settings import Settings
+from airfeel.server.aggregate import Average
+from airfeel.types import Scheme
+
+
+def tcs_h(s: Settings) -> Scheme:
+    """Global mask by air, local masks digitally; who can afford the air is scheduled."""
+    return Scheme(
+        name="tcs-h",
+        fade=s.fade,
+        invite=Everyone(),
+        learn=s.learn,
+        compress=TimeCorrelated(s.dim, s.k_global, s.k_local, s.bits, strict=s.strict_bits),
+        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha),
+        transmit=Hybrid(),
+        aggregate=Average(),
+    )
