@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.engines.threads import Threads
 from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
 from airfeel.learn.local_sgd import draw_batches
-from airfeel.round import play_round, start
+from small import play, play_small, small
 
 _FILE = Path(__file__).parents[1] / "examples" / "tcs_h_plain.py"
 _SPEC = importlib.util.spec_from_file_location("tcs_h_plain", _FILE)
@@ -19,21 +17,6 @@ plain = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(plain)
 
 ROUNDS = 12
-BASE = {
-    "data": {"dataset": "synthetic", "shape": [1, 3, 3], "classes": 4, "samples": 200},
-    "model": {"name": "mlp", "hidden": 7},
-    "training": {
-        "devices": 6,
-        "local_steps": 3,
-        "batch_size": 8,
-        "learning_rate": 0.1,
-        "rounds": ROUNDS,
-        "dtype": "float64",
-    },
-    "scheme": {"bits": 6, "scheduled": 4, "global_sparsity": 0.3, "local_sparsity": 0.1},
-    "radio": {"subchannels": 8, "power_scalar": 1.0},
-    "run": {"seed": 3},
-}
 
 CASES = {
     "as-it-is": {},
@@ -59,35 +42,10 @@ CASES = {
 }
 
 
-def settings(scheme, changes):
-    table = {section: dict(keys) for section, keys in BASE.items()}
-    table["scheme"]["name"] = scheme
-    for section, keys in changes.items():
-        table.setdefault(section, {}).update(keys)
-    return experiment(table)
-
-
-def library(e):
-    """Every round of the library with its memory, and the setup."""
-    setup = build(e)
-    engine = Threads(setup.world)
-    try:
-        state = start(setup.scheme.learn, setup.world, setup.streams, engine)
-        rounds = []
-        while state.round < ROUNDS:
-            state, report = play_round(setup.scheme, setup.world, state, setup.streams, engine)
-            if report is None:
-                break
-            rounds.append((state, report, engine.memory.clone()))
-    finally:
-        engine.close()
-    return setup, rounds
-
-
 def by_hand(scheme, e, setup):
     """The same experiment by the plain reading, with every draw handed in as an array."""
     world, streams, d = setup.world, setup.streams, setup.world.dim
-    n, m = world.devices, world.subchannels
+    n = world.devices
     k_global = round(e.scheme.global_sparsity * d)
     k_local = round(e.scheme.local_sparsity * d)
     steps, size = e.training.local_steps, e.training.batch_size
@@ -149,21 +107,22 @@ def assert_same_round(record, state, report, memory):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("scheme", ["tcs-h", "tcs-d", "top-k"])
 def test_library_equals_plain_reading(scheme, case):
-    e = settings(scheme, CASES[case])
-    setup, rounds = library(e)
+    e = small(scheme, **CASES[case])
+    setup = build(e)
+    rounds = play(setup, ROUNDS)
     records, reason = by_hand(scheme, e, setup)
     assert len(rounds) == len(records)
     assert reason == ("budget" if len(rounds) < ROUNDS else "rounds")
-    for record, (state, report, memory) in zip(records, rounds, strict=True):
+    for record, (_, state, report, memory) in zip(records, rounds, strict=True):
         assert_same_round(record, state, report, memory)
 
 
 def test_the_cases_are_not_trivial():
     """The two readings meet in rounds where some devices speak and some do not."""
-    _, rounds = library(settings("tcs-h", {}))
-    counts = {int(report.plan.active.sum()) for _, report, _ in rounds}
+    rounds = play_small()
+    counts = {int(report.plan.active.sum()) for _, _, report, _ in rounds}
     assert len(rounds) >= 10
     assert len(counts) > 2
     assert max(counts) > 1
-    _, bold = library(settings("tcs-h", CASES["bold"]))
-    assert any("energy-does-not-fit" in report.plan.reason for _, report, _ in bold)
+    bold = play_small("tcs-h", **CASES["bold"])
+    assert any("energy-does-not-fit" in report.plan.reason for _, _, report, _ in bold)

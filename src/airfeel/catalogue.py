@@ -23,7 +23,7 @@ def look_up(name: str, key: str, catalogue: Mapping[str, Callable[..., Any]]) ->
         raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
     if not callable(found):
         raise BadInput(f"{key} = {name!r}: must name something that can be called")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def suggestion(word: str, legal: Mapping[str, Any] | list[str]) -> str:

@@ -54,7 +54,9 @@ def report_on(
         plan=plan,
         costs=costs,
         update_norm=_energy(update) ** 0.5,
-        distortion=float("nan") if ideal is None else _ratio(_energy(update - ideal), _energy(ideal)),
+        distortion=float("nan")
+        if ideal is None
+        else _ratio(_energy(update - ideal), _energy(ideal)),
         mask_overlap=overlap(payload.support, state.support),
         train_loss=float(loss.mean()) if len(loss) else float("nan"),
     )

@@ -1,12 +1,13 @@
 """Streams of random numbers named by (seed, room, round, device): the only place that seeds.
 
-A stream does not depend on the algorithm, so that all schemes meet the same sky and the same batches;
-a resumed run needs no saved generator; one more device does not reshuffle the others.
+A stream does not depend on the algorithm, so that all schemes meet the same sky and the same
+batches; a resumed run needs no saved generator; one more device does not reshuffle the others.
 """
 
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -46,7 +47,7 @@ class Streams:
         steps = -(-width // _WORDS)
         out = np.empty((len(devices), width))
         starts = np.flatnonzero(np.diff(devices, prepend=-2) != 1)
-        for first, last in zip(starts, [*starts[1:], len(devices)], strict=True):
+        for first, last in pairwise([*starts, len(devices)]):
             rng = self._at(room, round, 1, step=int(devices[first]) * steps)
             out[first:last] = rng.random((last - first, steps * _WORDS))[:, :width]
         return out

@@ -1,8 +1,8 @@
 """The nouns that pass between rooms, and the Protocols of parts and engines.
 
-Arrays of the learning side (model vectors, payloads) are torch tensors in the run's dtype; arrays of
-the radio side (gains, powers, rates) are NumPy float64. Shapes: N devices, n of them invited, D model
-dimension, K global mask, L local mask, M sub-channels, G digital batches.
+Arrays of the learning side (model vectors, payloads) are torch tensors in the run's dtype; arrays
+of the radio side (gains, powers, rates) are NumPy float64. Shapes: N devices, n of them invited,
+D model dimension, K global mask, L local mask, M sub-channels, G digital batches.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Schedule = float | tuple[float, ...]  # one number, or one for each round from 1
 
 
 def at_round(value: Schedule, round: int) -> float:
-    """A setting's value in a round; the uncounted starting round 0 uses the first, the last one stays.
+    """A setting's value in a round; the starting round 0 uses the first, the last one stays.
 
     >>> at_round((0.3, 0.1), 2), at_round((0.3, 0.1), 9), at_round(0.5, 9)
     (0.1, 0.1, 0.5)

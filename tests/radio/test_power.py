@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from airfeel.radio.power import equal_power_all, rates, water_fill_all, water_filling
+from airfeel.radio.power import (
+    equal_power_all,
+    needed_slots,
+    rates,
+    water_fill_all,
+    water_filling,
+)
 from airfeel.types import BadInput
 
 WIDE = st.floats(-8.0, 8.0).map(lambda e: 10.0**e)
@@ -15,7 +21,8 @@ GAINS = arrays(float, st.integers(1, 12), elements=st.one_of(WIDE, st.just(0.0),
 
 def assert_optimal(filled, power, gain2, noise):
     """Σ p = power; one water level over the flooded floors; every dry floor above it."""
-    assert np.isfinite(filled).all() and (filled >= 0.0).all()
+    assert np.isfinite(filled).all()
+    assert (filled >= 0.0).all()
     assert (filled[gain2 == 0.0] == 0.0).all()
     if power == 0.0 or not gain2.any():
         assert (filled == 0.0).all()
@@ -88,6 +95,11 @@ def test_rates_are_exact_at_tiny_and_huge_snr():
     np.testing.assert_allclose(
         rates(power, gain2, 1.0), [3e-30 / np.log(2), 2 + np.log2(1 + 2.0**40)], rtol=1e-15
     )
+
+
+def test_slots_round_up_and_need_a_rate_only_for_bits():
+    slots = needed_slots(np.array([2.0, 2.0, 0.0, 0.0]), np.array([6.0, 7.0, 0.0, 1.0]))
+    assert slots.tolist() == [3.0, 4.0, 0.0, np.inf]
 
 
 def test_equal_power_shares_what_is_owned():

@@ -22,10 +22,11 @@ app.command("list")(listing.listing)
 app.add_typer(data.app, name="data")
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"airfeel {VERSION}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()
@@ -39,6 +40,7 @@ def _options(
 
 def main() -> None:
     """Entry point: bad input is one line on stderr and exit code 2."""
+    sys.path.insert(0, "")  # a user's module:factory may lie in the current folder
     try:
         app()
     except BadInput as error:

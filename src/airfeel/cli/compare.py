@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from airfeel.cli.run import DataDir, Set, overrides
-from airfeel.experiment.compare import Line, lines, run_all, shared_blocks, verdict
+from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blocks, verdict
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
@@ -38,9 +39,9 @@ def compare(
     Finished runs with the same settings are reused.
     """
     console = Console()
-    names = [s for s in (schemes or "").split(",") if s]
+    names: list[str | None] = [s for s in (schemes or "").split(",") if s]
     experiments = [
-        (_label(source, name, sources, names), _load(source, name, seed, set_, data_dir))
+        (_label(source, name, sources), _load(source, name, seed, set_, data_dir))
         for source in sources or [_DEFAULT]
         for name in names or [None]
         for seed in parse_seeds(seeds)
@@ -64,7 +65,7 @@ def _load(
     return load(source, set_ or (), **more)
 
 
-def _label(source: str, scheme: str | None, sources: list[str] | None, names: list[str]) -> str:
+def _label(source: str, scheme: str | None, sources: list[str] | None) -> str:
     if scheme is None:
         return Path(source).stem
     return scheme if len(sources or [_DEFAULT]) == 1 else f"{Path(source).stem}/{scheme}"
@@ -85,23 +86,20 @@ def parse_seeds(text: str) -> list[int]:
 
 def render(table: list[Line], blocks: float) -> Table:
     """The lines as a table for the terminal."""
-    shown = Table(title=None, show_edge=False, pad_edge=False)
-    shown.add_column("scheme")
-    at = "accuracy" if math.isnan(blocks) else f"accuracy at\n{blocks:,.0f} blocks"
-    for name in (at, "final\naccuracy", "rounds", "blocks\nused", "blocks\na round", "scheduled"):
-        shown.add_column(name, justify="right")
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    shown.add_column("scheme", no_wrap=True)
+    at = "accuracy %" if math.isnan(blocks) else f"accuracy %\nat {blocks:,.0f}\nblocks"
+    for name in (at, "final\naccuracy %", "rounds", "blocks\nused", "blocks\na round"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column("devices\nheard", justify="right", no_wrap=True)
     for line in table:
         shown.add_row(
             line.label + (" (free)" if line.free else ""),
-            _percent(line.accuracy, line.accuracy_spread),
-            _percent(line.final, line.final_spread),
+            percent(line.accuracy, line.accuracy_spread),
+            percent(line.final, line.final_spread),
             f"{line.rounds:.0f}",
             f"{line.blocks:,.0f}",
             f"{line.blocks_per_round:,.0f}",
             f"{line.scheduled:.0%}",
         )
     return shown
-
-
-def _percent(mean: float, spread: float) -> str:
-    return f"{100 * mean:.1f} %" if math.isnan(spread) else f"{100 * mean:.1f} ± {100 * spread:.1f} %"

@@ -26,8 +26,8 @@ def quantize(
 ) -> Float[Tensor, "*n L"]:
     """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels.
 
-    ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part. Works
-    in float64, since a level of 24 bits has no fraction left in float32.
+    ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part.
+    Works in float64, since a level of 24 bits has no fraction left in float32.
     """
     check_bits(bits)
     if bits == UNQUANTISED or x.numel() == 0:
@@ -35,7 +35,9 @@ def quantize(
     s = 2 ** (bits - 1) - 1
     exact = x.to(torch.float64)
     largest = exact.abs().amax(dim=-1, keepdim=True)
-    peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares neither over- nor underflow
+    peak = torch.where(
+        largest > 0, largest, 1.0
+    )  # scaled first: squares neither over- nor underflow
     unit = exact / peak
     length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
     level = unit.abs() * (s / torch.where(length > 0, length, 1.0))

@@ -1,1 +1,1 @@
-
+"""Where devices are trained."""

@@ -20,8 +20,8 @@ _Row = tuple[bool, float, Tensor, Tensor, Tensor, Float64[np.ndarray, "M"]]
 class Threads:
     """Owns the error memory [N D] and the buffer x [n D] of the round under way.
 
-    On a CPU every worker computes with one intra-op thread, and so does the process while the engine
-    is open: sums then do not depend on how many threads there are. On a GPU one worker suffices.
+    On a CPU every worker computes with one intra-op thread, and so does the process while the
+    engine is open: sums then do not depend on how many threads there are. A GPU has one worker.
     """
 
     def __init__(self, world: World, workers: int = 0) -> None:
@@ -73,7 +73,11 @@ class Threads:
         return self._payload
 
     def _gather(
-        self, devices: Int64[np.ndarray, "n"], support: Int64[Tensor, "K"], bits: float, rows: list[_Row]
+        self,
+        devices: Int64[np.ndarray, "n"],
+        support: Int64[Tensor, "K"],
+        bits: float,
+        rows: list[_Row],
     ) -> Payload:
         finite, loss, common, index, value, energy = zip(*rows, strict=True) if rows else [()] * 6
         none = self.memory.new_zeros((0, 0))

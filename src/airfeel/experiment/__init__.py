@@ -1,1 +1,1 @@
-
+"""Settings, runs, their folders, and comparing them."""

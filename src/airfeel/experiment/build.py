@@ -16,7 +16,7 @@ from airfeel.radio.allocate import ALLOCATORS
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, Trace
 from airfeel.schemes import SCHEMES, Settings
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Dataset, Scheme, World
+from airfeel.types import BadInput, Dataset, Dice, Scheme, World
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Setup:
 
     world: World
     scheme: Scheme
-    streams: Streams
+    streams: Dice
 
 
 def build(e: Experiment) -> Setup:
@@ -107,9 +107,7 @@ def _scheme(e: Experiment, world: World) -> Scheme:
             bits=e.scheme.bits,
             scheduled=e.scheduled,
             fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
-            learn=LocalSGD(
-                e.training.local_steps, e.training.batch_size, e.training.learning_rate
-            ),
+            learn=LocalSGD(e.training.local_steps, e.training.batch_size, e.training.learning_rate),
             allocate=ALLOCATORS["paper"](),
             power_scalar=e.radio.power_scalar,
             alpha=e.radio.alpha,

@@ -108,7 +108,7 @@ def verdict(table: Sequence[Line], blocks: float) -> str:
     first, *others = paid
     words = [
         f"At {blocks:,.0f} resource blocks, the most that every run reached, "
-        f"{first.label} has {_percent(first.accuracy, first.accuracy_spread)} test accuracy"
+        f"{first.label} has {percent(first.accuracy, first.accuracy_spread)} % test accuracy"
         + (f" (mean ± standard deviation over {first.seeds} seeds)" if first.seeds > 1 else "")
     ]
     words += [_behind(first, line) for line in others]
@@ -116,7 +116,9 @@ def verdict(table: Sequence[Line], blocks: float) -> str:
         if line.free:
             gap = 100 * (line.accuracy - first.accuracy)
             side = "above" if gap >= 0 else "below"
-            words.append(f"{line.label}, which is free and noiseless, ends {abs(gap):.1f} points {side}")
+            words.append(
+                f"{line.label}, which is free and noiseless, ends {abs(gap):.1f} points {side}"
+            )
     return "; ".join(words) + "."
 
 
@@ -127,8 +129,9 @@ def _behind(first: Line, line: Line) -> str:
     return f"{line.label} is {lead:.1f} points behind{doubt}"
 
 
-def _percent(mean: float, spread: float) -> str:
-    return f"{100 * mean:.1f} %" if math.isnan(spread) else f"{100 * mean:.1f} ± {100 * spread:.1f} %"
+def percent(mean: float, spread: float) -> str:
+    """A share and its spread in percent, without the sign."""
+    return f"{100 * mean:.1f}" + ("" if math.isnan(spread) else f" ± {100 * spread:.1f}")
 
 
 def _spread(values: Sequence[float]) -> float:

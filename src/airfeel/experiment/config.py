@@ -1,17 +1,32 @@
 """The settings of an experiment: one schema, with units and legal ranges."""
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from airfeel.catalogue import look_up
 from airfeel.compress.quantize import check_bits
+from airfeel.learn.models import MODELS
+from airfeel.schemes import SCHEMES
 from airfeel.types import BadInput, Schedule
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, strict=True)]
-Each = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]  # one, or one for each
+
+
+def _positive_each(value: Any) -> Schedule:
+    """One positive number, or a list of them."""
+    values = value if isinstance(value, list | tuple) else [value]
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not values or len(numbers) < len(values) or not all(0 < v < math.inf for v in numbers):
+        raise ValueError("must be a number above 0, or a list of such numbers")
+    return float(value) if values is not value else tuple(float(v) for v in values)
+
+
+Each = Annotated[float | tuple[float, ...], BeforeValidator(_positive_each)]  # one, or one for each
 
 
 class Section(BaseModel):
@@ -96,7 +111,9 @@ class Budget(Section):
 
     slots: Count | None = Field(None, description="C, uplink slots for the whole training")
     resource_blocks: Count | None = Field(None, description="the same as sub-channels × slots")
-    target_accuracy: Share | None = Field(None, description="stop when the test accuracy reaches it")
+    target_accuracy: Share | None = Field(
+        None, description="stop when the test accuracy reaches it"
+    )
     convergence: NotNegative = Field(
         0.0, description="stop when ‖ĝ‖ ≤ this times ‖w‖ in a round that is not idle; 0 is off"
     )
@@ -107,7 +124,9 @@ class RunOptions(Section):
 
     seed: Annotated[int, Field(ge=0, strict=True)] = 0
     eval_every: Count = Field(1, description="rounds between two looks at the test set")
-    idle_limit: Count = Field(100, description="idle rounds in a row after which the run has stalled")
+    idle_limit: Count = Field(
+        100, description="idle rounds in a row after which the run has stalled"
+    )
     threads: Annotated[int, Field(ge=0, strict=True)] = Field(
         0, description="worker threads; 0 for all cores. Changes no result"
     )
@@ -138,19 +157,24 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":
-        check_bits_field(self.scheme.bits)
+        look_up(self.scheme.name, "scheme.name", SCHEMES)
+        look_up(self.model.name, "model.name", MODELS)
+        _check_bits(self.scheme.bits)
         n, rounds = self.training.devices, self.training.rounds
         for key in ("power", "alpha", "mean_gain"):
             _length(f"radio.{key}", getattr(self.radio, key), n, "training.devices")
         if rounds is not None:
-            _length("training.learning_rate", self.training.learning_rate, rounds, "training.rounds")
+            _length(
+                "training.learning_rate", self.training.learning_rate, rounds, "training.rounds"
+            )
             _length("radio.power_scalar", self.radio.power_scalar, rounds, "training.rounds")
         if self.scheme.scheduled is not None and self.scheme.scheduled > n:
-            raise BadInput(
-                f"scheme.scheduled = {self.scheme.scheduled}: must be at most training.devices = {n}"
-            )
+            wanted = self.scheme.scheduled
+            raise BadInput(f"scheme.scheduled = {wanted}: must be at most training.devices = {n}")
         if self.scheme.global_sparsity + self.scheme.local_sparsity == 0:
-            raise BadInput("scheme.local_sparsity = 0: nothing is sent with global_sparsity = 0 too")
+            raise BadInput(
+                "scheme.local_sparsity = 0: nothing is sent with global_sparsity = 0 too"
+            )
         self._limits()
         return self
 
@@ -169,7 +193,7 @@ class Experiment(Section):
             raise BadInput('radio.trace: give a file exactly when radio.fading = "trace"')
 
 
-def check_bits_field(bits: int) -> None:
+def _check_bits(bits: int) -> None:
     """Name the setting where the quantiser names its argument."""
     try:
         check_bits(bits)
@@ -179,4 +203,6 @@ def check_bits_field(bits: int) -> None:
 
 def _length(key: str, value: Schedule, wanted: int, of: str) -> None:
     if isinstance(value, tuple) and len(value) != wanted:
-        raise BadInput(f"{key} has {len(value)} values: must be one, or one for each of {of} = {wanted}")
+        raise BadInput(
+            f"{key} has {len(value)} values: must be one, or one for each of {of} = {wanted}"
+        )

@@ -80,28 +80,17 @@ def _override(table: dict[str, Any], text: str) -> None:
 
 
 def _one_line(error: ValidationError) -> str:
+    """The first fault, with the setting's name, its value and what is legal."""
     first = error.errors()[0]
-    where = [str(part) for part in first["loc"] if not _is_branch(part)]
-    more = error.error_count() - 1
-    rest = f" (and {more} more)" if more and first["type"] == "extra_forbidden" else ""
+    where = [str(part) for part in first["loc"]]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
-        return f"{key}: is no setting{_legal(where)}{rest}"
+        return f"{key}: is no setting{_legal(where)}"
     if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    said = "; ".join(
-        dict.fromkeys(
-            e["msg"][0].lower() + e["msg"][1:]
-            for e in error.errors()
-            if ".".join(str(p) for p in e["loc"] if not _is_branch(p)).startswith(key)
-        )
-    )
-    return f"{key} = {first['input']!r}: {said}"
-
-
-def _is_branch(part: str | int) -> bool:
-    """Whether a step of pydantic's path names a branch of a union, not a key."""
-    return isinstance(part, str) and (part == "float" or part.startswith(("tuple[", "constrained")))
+        message = str(first["ctx"]["error"])
+        return f"{key} = {first['input']!r}: {message}" if key else message
+    message = first["msg"].replace("Input should", "must", 1)
+    return f"{key} = {first['input']!r}: {message}"
 
 
 def _legal(where: list[str]) -> str:

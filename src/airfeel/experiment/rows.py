@@ -12,12 +12,28 @@ from airfeel.types import Reason, Report, State
 
 Row = dict[str, int | float | str]
 
-ROUND_COLUMNS = (
-    "round scheduled slots_air slots_digital slots resource_blocks bits energy_mean energy_max "
-    "needed_median budget_median update_norm distortion mask_overlap dropped train_loss "
-    "test_accuracy test_loss seconds"
-).split()
-DEVICE_COLUMNS = "round device scheduled reason needed budget rate energy".split()
+ROUND_COLUMNS = [
+    "round",
+    "scheduled",
+    "slots_air",
+    "slots_digital",
+    "slots",
+    "resource_blocks",
+    "bits",
+    "energy_mean",
+    "energy_max",
+    "needed_median",
+    "budget_median",
+    "update_norm",
+    "distortion",
+    "mask_overlap",
+    "dropped",
+    "train_loss",
+    "test_accuracy",
+    "test_loss",
+    "seconds",
+]
+DEVICE_COLUMNS = ["round", "device", "scheduled", "reason", "needed", "budget", "rate", "energy"]
 _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
 _NAN = float("nan")
 

@@ -1,5 +1,6 @@
 """The only loop over rounds."""
 
+import importlib
 import math
 import time
 from collections.abc import Iterable
@@ -44,7 +45,7 @@ class Run:
     def rounds(self) -> Any:
         """One row a round: a pandas DataFrame where pandas is installed, else the columns."""
         try:
-            import pandas
+            pandas = importlib.import_module("pandas")
         except ImportError:
             return self.columns
         return pandas.DataFrame(self.columns)

@@ -25,7 +25,7 @@ def as_toml(e: Experiment) -> str:
 
 
 def fingerprint(e: Experiment) -> str:
-    """What decides a run's result, hashed: the settings but for where things lie, and the version."""
+    """What decides a run's result, hashed: the version, and the settings but for places."""
     settings = e.model_dump(mode="json", exclude={"data": {"dir"}, "run": {"threads"}})
     text = json.dumps([VERSION, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

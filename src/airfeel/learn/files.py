@@ -112,7 +112,7 @@ def _locate(name: str, data_dir: Path | None) -> tuple[Layout, Path]:
             if path := present(layout, place):
                 return layout, path
     raise BadInput(
-        f"dataset = {name!r}: not found in {', '.join(map(str, looked))}; get it with "
+        f"data.dataset = {name!r}: not found in {', '.join(map(str, looked))}; get it with "
         f"`airfeel data fetch {name}` or, from local files, `airfeel data add {name} PATH`"
     )
 

@@ -21,15 +21,15 @@ class Replica:
     parameters: list[Tensor]
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.module(x)  # type: ignore[no-any-return]
+        return self.module(x)
 
 
 class FlatModel:
     """The trainable parameters of a module, in the module's own order, as one vector.
 
     Only parameters are trained, compressed and sent. Modules with buffers (running statistics of
-    batch norm) have state that no update carries; they are refused unless `buffers = "frozen"`, which
-    keeps every buffer at its initial value and the module in evaluation mode throughout.
+    batch norm) have state that no update carries; they are refused unless `buffers = "frozen"`,
+    which keeps every buffer at its initial value and the module in evaluation mode throughout.
     """
 
     def __init__(
@@ -72,7 +72,9 @@ class FlatModel:
         module = copy.deepcopy(self.module)
         flat = self.initial()
         parameters = self._trained(module)
-        for p, view, shape in zip(parameters, flat.split(self.sizes), self.shapes, strict=True):
+        for p, view, shape in zip(
+            parameters, torch.split(flat, self.sizes), self.shapes, strict=True
+        ):
             p.data = view.view(shape)
         return Replica(module, flat, list(parameters))
 
@@ -87,8 +89,8 @@ def _check(module: nn.Module, buffers: str) -> None:
     names = [name for name, _ in module.named_buffers()]
     if names and buffers != "frozen":
         raise BadInput(
-            f"model.buffers = {buffers!r}: the model has buffers ({', '.join(names[:3])}, …) that no "
-            'update carries; use layers without them (GroupNorm), or "frozen" to keep them as they are'
+            f"model.buffers = {buffers!r}: the model has buffers ({', '.join(names[:3])}, …) that "
+            'no update carries; use layers without (GroupNorm), or "frozen" to keep them'
         )
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0:

@@ -1,4 +1,4 @@
-"""Local training: H steps of plain SGD on each device, from the global model (Algorithm 1, line 6)."""
+"""Local training: H steps of plain SGD on each device, from the global model (Algorithm 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def local_sgd(
     learning_rate: float,
     seeds: Sequence[int] | None = None,
 ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
-    """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i), and the mean batch loss."""
+    """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i); the mean batch loss."""
     delta = theta.new_empty((len(batches), len(theta)))
     loss = np.empty(len(batches))
     for n, steps in enumerate(torch.from_numpy(batches).to(theta.device)):
@@ -94,4 +94,3 @@ class LocalSGD:
     def rate(self, round: int) -> float:
         """η_t; the uncounted starting round 0 uses the first."""
         return at_round(self.learning_rate, round)
-

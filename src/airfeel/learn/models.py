@@ -102,7 +102,7 @@ def make(
     dropout: float = 0.0,
     options: Mapping[str, Any] | None = None,
 ) -> nn.Module:
-    """The model `name` initialised from `seed`, or a user's `module:factory` called with `options`."""
+    """The model `name` initialised from `seed`; `options` are for a user's `module:factory`."""
     factory = look_up(name, "model.name", MODELS)
     arguments = dict(options or {})
     if name in MODELS:
@@ -140,7 +140,9 @@ def _dropout(p: float) -> list[nn.Module]:
 
 def _fits(name: str, shape: Shape, fits: bool, legal: str) -> None:
     if not fits:
-        raise BadInput(f"model.name = {name!r}: needs inputs of {legal}, got {shape[1]} × {shape[2]}")
+        raise BadInput(
+            f"model.name = {name!r}: needs inputs of {legal}, got {shape[1]} × {shape[2]}"
+        )
 
 
 def _classifies(name: str, classes: int) -> None:

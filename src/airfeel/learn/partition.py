@@ -123,10 +123,10 @@ def dirichlet(
     """
     _check_devices(labels, devices)
     if not 0 < alpha < np.inf:
-        raise BadInput(f"alpha = {alpha}: must be positive and finite")
+        raise BadInput(f"data.alpha = {alpha}: must be positive and finite")
     most = len(labels) // devices
     if not 1 <= minimum <= most:
-        raise BadInput(f"minimum = {minimum}: must be 1..{most}, the samples for each device")
+        raise BadInput(f"data.minimum = {minimum}: must be 1..{most}, the samples for each device")
     parts: list[Shards] = [[] for _ in range(devices)]
     for each in _classes(labels)[0]:
         mine = rng.permutation(np.flatnonzero(labels == each))
@@ -178,4 +178,6 @@ def _classes(
 def _check_devices(labels: Shaped[np.ndarray, "S"], devices: int) -> None:
     """Every device must get a sample."""
     if not 1 <= devices <= len(labels):
-        raise BadInput(f"devices = {devices}: must be 1..{len(labels)}, the number of samples")
+        raise BadInput(
+            f"training.devices = {devices}: must be 1..{len(labels)}, the number of samples"
+        )

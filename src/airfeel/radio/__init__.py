@@ -1,1 +1,1 @@
-
+"""The uplink: fading, scheduling, sub-channels, power, air and digital transmission."""

@@ -1,4 +1,4 @@
-"""Over-the-air computation: every device speaks at once, and the channel adds (the analog phase)."""
+"""Over-the-air computation: every device speaks at once, and the channel adds."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,9 @@ def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
     return short + (np.arange(subchannels) < rest)
 
 
-def segment_energy(common: Float[Tensor, "K"], subchannels: int) -> Float64[np.ndarray, "{subchannels}"]:
+def segment_energy(
+    common: Float[Tensor, "K"], subchannels: int
+) -> Float64[np.ndarray, "{subchannels}"]:
     """Squared norm of each segment of one device's global part."""
     sizes = segment_sizes(len(common), subchannels)
     squares = common.to(torch.float64).square().cpu().numpy()
@@ -56,8 +58,8 @@ def needed_energy(
 class Hybrid:
     """The global parts by air, the local parts digitally and without error.
 
-    On sub-channel m device n sends σ_t·x/h_{n,m}; the base station receives Σ_n h·(σ_t·x/h) + z with
-    z ~ N(0, σ0²) for each element, and divides by σ_t.
+    On sub-channel m device n sends σ_t·x/h_{n,m}; the base station receives, eq. (1),
+    Σ_n h·(σ_t·x/h) + z with z ~ N(0, σ0²) for each element, and divides by σ_t.
     """
 
     def __call__(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,7 +22,6 @@ from airfeel.radio.threshold import threshold_assignment
 from airfeel.types import BadInput
 
 Array = np.ndarray
-Fill = Literal["water", "equal"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Allocator(Protocol):
 class Paper:
     """Bottleneck matching, greedy completion, water-filling (Sun et al. 2022, Algorithm 2)."""
 
-    fill: Fill = "water"
+    fill: str = "water"  # or "equal"
 
     def __call__(
         self,
@@ -110,9 +109,9 @@ class Exact:
 
 @dataclass(frozen=True)
 class SumRate:
-    """The largest sum of single-channel rates, by the Hungarian method; fair to nobody."""
+    """The largest sum of single-channel rates, by the Hungarian method, whoever comes last."""
 
-    fill: Fill = "water"
+    fill: str = "water"  # or "equal"
 
     def __call__(
         self,
@@ -130,7 +129,7 @@ class SumRate:
 class RoundRobin:
     """Sub-channel m goes to device m mod n, whatever the gains."""
 
-    fill: Fill = "water"
+    fill: str = "water"  # or "equal"
 
     def __call__(
         self,
@@ -179,7 +178,7 @@ def best_exchange(
 
 
 def _filled(
-    fill: Fill, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Array
+    fill: str, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Array
 ) -> Allocation:
     if fill == "water":
         return Allocation(owner, water_fill_all(power, gain2, noise, owner))

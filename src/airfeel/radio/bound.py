@@ -1,9 +1,12 @@
 """A proven bound: the number of digital slots below which no assignment can get."""
 
+from time import monotonic
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import linprog
-from scipy.sparse import block_diag, csr_array, hstack, kron, vstack
+from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack
 
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import best_rates, needed_slots
@@ -19,6 +22,7 @@ def slots_bound(
     noise: float,
     bits: Float[Array, "n"],
     known: float = np.inf,
+    time_limit: float = np.inf,
 ) -> float:
     """A lower bound on max_n ⌈bits_n/R_n⌉ over all assignments and powers, by linear programmes.
 
@@ -41,15 +45,20 @@ def slots_bound(
         noise: noise variance σ0² [W].
         bits: what each device has to send.
         known: slots of a known assignment, where the search may end; ∞ for none.
+        time_limit: seconds after which the bound proven so far is returned.
     """
+    deadline = monotonic() + time_limit
     some = bits > 0.0
     power, gain2, bits = power[some], gain2[some], bits[some]
     low = float(needed_slots(best_rates(power, gain2, noise), bits).max(initial=0.0))
     high = min(known, _single_slots(power, gain2, noise, bits))
     if not np.isfinite(high):
         return high
-    reach = _Reach(power, gain2, noise)
-    while high - low > 1e-7 * low:
+    reach = _Reach(power, gain2, noise, deadline)
+    # A good assignment is often optimal: one programme then decides.
+    if low < high and not reach.possible(bits / (high - 1.0)):
+        return high
+    while high - low > 1e-7 * low and monotonic() < deadline:
         middle = np.floor((low + high) / 2.0)
         if reach.possible(bits / middle):
             high = middle
@@ -70,24 +79,27 @@ def _single_slots(
 class _Reach:
     """The linear programme of `slots_bound` for one draw and any required rates."""
 
-    def __init__(self, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float) -> None:
-        self.power, self.gain2, self.noise = power, gain2, noise
+    def __init__(
+        self, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, deadline: float
+    ) -> None:
+        self.power, self.gain2, self.noise, self.deadline = power, gain2, noise, deadline
         self.single = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0)
 
     def possible(self, rate: Float[Array, "n"]) -> bool:
         """False only if no assignment gives every device its rate."""
         n, m = self.gain2.shape
         cuts = [self._cuts(i, float(r)) for i, r in enumerate(rate)]
-        rows = block_diag([csr_array(c) for c in cuts], format="csr")
-        least = csr_array(np.ones((rows.shape[0], 1)))
-        share = kron(np.ones((1, n)), np.eye(m))
+        rows: Any = block_diag([csr_array(c) for c in cuts])
+        count = rows.shape[0]
+        once: Any = hstack([eye_array(m)] * n)
         # Maximise s with every cut ≥ s and every sub-channel given at most once.
-        matrix = vstack([hstack([-rows, least]), hstack([share, csr_array((m, 1))])])
-        limit = np.concatenate([np.zeros(rows.shape[0]), np.ones(m)])
-        aim = np.zeros(n * m + 1)
-        aim[-1] = -1.0
-        found = linprog(aim, A_ub=matrix.tocsr(), b_ub=limit, bounds=(0.0, 1.0), method="highs")
-        return bool(found.status != 0 or -found.fun >= 1.0 - _SAFE)
+        matrix: Any = block_array([[-rows, np.ones((count, 1))], [once, None]], format="csr")
+        limit = np.concatenate([np.zeros(count), np.ones(m)])
+        aim = np.append(np.zeros(n * m), -1.0)
+        left: Any = {"time_limit": min(max(self.deadline - monotonic(), 0.0), 1e9)}
+        found: Any = linprog(aim, A_ub=matrix, b_ub=limit, bounds=(0.0, 1.0), options=left)
+        # Where the solver gives up nothing is proven.
+        return bool(found.status != 0 or found.x[-1] >= 1.0 - _SAFE)
 
     def _cuts(self, device: int, rate: float) -> Float[Array, "c m"]:
         """Rows of coefficients of which Σ_m x_m·row_m ≥ 1 must hold."""

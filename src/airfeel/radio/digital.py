@@ -15,6 +15,7 @@ from airfeel.types import Fading, Payload, Plan, Received
 
 _USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
 
+
 @dataclass(frozen=True)
 class Division:
     """Sub-channels, powers and rates of the devices that speak digitally."""
@@ -44,7 +45,8 @@ def divide(
     if bits == 0 or len(devices) == 0:
         return silence(n, m)
     batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
-    amount, owners, slots = np.zeros((n, m)), [], 0
+    amount, slots = np.zeros((n, m)), 0
+    owners: list[Int[np.ndarray, "M"]] = []
     best = _single_rates(power, fading).max(axis=1)
     order = devices[np.argsort(-best[devices], kind="stable")]
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
@@ -84,9 +86,7 @@ def _one_batch(
     fading: Fading,
     bits: float,
     allocate: Allocator,
-) -> tuple[
-    Int64[np.ndarray, "n"], list[int], Int[np.ndarray, "M"], Float64[np.ndarray, "n M"]
-]:
+) -> tuple[Int64[np.ndarray, "n"], list[int], Int[np.ndarray, "M"], Float64[np.ndarray, "n M"]]:
     """Steps 3–5 of the allocation for at most M devices; who can reach no usable rate is dropped.
 
     The device of lowest max_m r goes first (ties: the higher index), one at a time.
@@ -113,7 +113,7 @@ def _single_rates(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np
 
 
 def _all_reachable(rate: Float64[np.ndarray, "k M"]) -> bool:
-    """Whether every device can have a usable sub-channel of its own: is the bottleneck value > 0?"""
+    """Whether every device can have a usable sub-channel of its own."""
     if (rate > _USABLE).all():
         return True
     column = bottleneck_matching(rate)

@@ -1,6 +1,6 @@
 """The optimum by branch and bound: for small instances, and to measure heuristics with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from time import monotonic
 
@@ -24,9 +24,9 @@ def solve_exactly(
 ) -> tuple[Int[Array, "m"], float]:
     """The assignment of fewest slots max_n ⌈bits_n/R_n⌉, and its gap to the best proven bound.
 
-    For a given assignment water-filling is the best power, so the problem is to find the smallest T
-    for which disjoint sets S_n with R_n(S_n) ≥ bits_n/T exist, R_n water-filled. That is monotone in
-    T: bisection between `slots_bound` and the best assignment known, each step decided by the
+    For a given assignment water-filling is the best power, so the problem is to find the smallest
+    T for which disjoint sets S_n with R_n(S_n) ≥ bits_n/T exist, R_n water-filled. That is monotone
+    in T: bisection between `slots_bound` and the best assignment known, each step decided by the
     complete search of `_Search`. The gap is 0 if bisection ends; at the time limit (in seconds) it
     is (slots − bound)/bound with the bound proven so far.
     """
@@ -37,7 +37,7 @@ def solve_exactly(
 
     best, high = start, slots(start)
     deadline = monotonic() + time_limit
-    low = slots_bound(power, gain2, noise, bits, known=high)
+    low = slots_bound(power, gain2, noise, bits, high, time_limit)
     while low < high < np.inf:
         middle = min(low + np.floor((high - low) / 2.0), np.nextafter(high, 0.0))
         try:
@@ -60,8 +60,9 @@ class _Search:
     maximum matching leaves a device out, the devices reached from it by alternating paths have
     fewer such sub-channels than they are (Hall): one of them must live on several. Branch on which
     one and on its minimal sets; a device whose turn has failed lives on one from there on. A branch
-    ends where the free sub-channels cannot number one for each matched and two for each other.
-    Sets of sub-channels are bit masks.
+    ends where the free sub-channels are too few (one for each matched device, for every other the
+    least number of its best ones that reach its rate) or where the same has failed before. Sets of
+    sub-channels are bit masks.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class _Search:
         self.power, self.gain2, self.noise, self.rate = power, gain2, noise, rate
         self.deadline = deadline
         alone = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0) >= rate[:, None]
-        self.alone = [sum(1 << c for c in np.flatnonzero(row).tolist()) for row in alone]
+        self.alone = [_mask(np.flatnonzero(row).tolist()) for row in alone]
         self.known: dict[tuple[int, int], bool] = {}
+        self.failed: set[tuple[frozenset[int], int, frozenset[int]]] = set()
+        self.least = [self._least_number(device) for device in range(rate.size)]
 
     def run(self) -> Int[Array, "m"] | None:
         """The owners of an assignment that gives every device its rate; None if there is none."""
@@ -93,12 +96,15 @@ class _Search:
         self, devices: frozenset[int], free: int, single: frozenset[int]
     ) -> dict[int, int] | None:
         """Sets for these devices out of the free sub-channels; `single` ones live on one."""
-        if monotonic() > self.deadline:
-            raise TimeoutError
+        self._check_time()
+        if (devices, free, single) in self.failed:
+            return None
+        self.failed.add((devices, free, single))  # true when asked again, unless this succeeds
         match, short = self._match(devices, free)
         if not short:
             return {device: 1 << channel for channel, device in match.items()}
-        if len(match) + 2 * (len(devices) - len(match)) > free.bit_count():
+        several = sorted(self.least[device] for device in devices)[: len(devices) - len(match)]
+        if len(match) + sum(several) > free.bit_count():
             return None
         for device in sorted(short - single):
             for mask in self._several(device, free, devices):
@@ -142,11 +148,30 @@ class _Search:
         usable.sort(key=lambda c: sum(self.alone[d] >> c & 1 for d in devices))
         found: list[int] = []
         for size in range(2, free.bit_count() - len(devices) + 2):
+            wanting = False
             for chosen in combinations(usable, size):
-                mask = sum(1 << c for c in chosen)
-                if not any(mask & f == f for f in found) and self._reaches(device, mask):
+                self._check_time()
+                mask = _mask(chosen)
+                if any(mask & f == f for f in found):
+                    continue
+                if self._reaches(device, mask):
                     found.append(mask)
                     yield mask
+                else:
+                    wanting = True
+            if not wanting:  # every larger set contains one that was found
+                return
+
+    def _check_time(self) -> None:
+        if monotonic() > self.deadline:
+            raise TimeoutError
+
+    def _least_number(self, device: int) -> int:
+        """The least number of sub-channels, two or more, none of which reaches the rate alone."""
+        few = _members(((1 << self.gain2.shape[1]) - 1) & ~self.alone[device])
+        few.sort(key=lambda c: -self.gain2[device, c])
+        enough = (k for k in range(2, len(few) + 1) if self._reaches(device, _mask(few[:k])))
+        return next(enough, len(few) + self.gain2.size)
 
     def _reaches(self, device: int, mask: int) -> bool:
         key = device, mask
@@ -160,3 +185,8 @@ class _Search:
 def _members(mask: int) -> list[int]:
     """The sub-channels in a bit mask, in order."""
     return [c for c in range(mask.bit_length()) if mask >> c & 1]
+
+
+def _mask(channels: Iterable[int]) -> int:
+    """The bit mask of some sub-channels."""
+    return sum(1 << c for c in channels)

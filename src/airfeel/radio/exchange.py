@@ -69,7 +69,7 @@ class _Board:
             return np.full(index.shape[0], np.inf)
         gains = self.gain2[device, index]
         rate = best_rates(np.full(index.shape[0], self.power[device]), gains, self.noise)
-        return rate / self.bits[device]
+        return np.asarray(rate / self.bits[device])
 
     def _refresh(self, device: int) -> None:
         held = self.held[device]
@@ -106,24 +106,24 @@ class _Board:
         self, slowest: int, given: int, first: Float[Array, "m"]
     ) -> list[tuple[int, int, int]] | None:
         """Breadth first from what the slowest may take to a device that can live with its loss."""
-        least = self.score[slowest]
+        least, owners = self.score[slowest], self.owner.tolist()
         parent = np.full(self.owner.size, -2)
         roots = np.flatnonzero(first > least)
         parent[roots] = -1
         queue = deque(roots.tolist())
         while queue:
             m = queue.popleft()
-            device = int(self.owner[m])
+            device = owners[m]
             if self.spare[m] > least:
                 return self._steps(slowest, given, parent, m, -1)
             trades = self._trades(device)[self.held[device].index(m)]
             if given >= 0 and trades[given] > least:
                 return self._steps(slowest, given, parent, m, given)
-            next_ones = np.flatnonzero((trades > least) & (parent == -2))
-            taken = [slowest, *self._devices(parent, m)]
-            next_ones = next_ones[~np.isin(self.owner[next_ones], taken)]
-            parent[next_ones] = m
-            queue.extend(next_ones.tolist())
+            met = {slowest, *self._devices(parent, m)}
+            more = np.flatnonzero((trades > least) & (parent == -2)).tolist()
+            more = [c for c in more if owners[c] not in met]
+            parent[more] = m
+            queue.extend(more)
         return None
 
     def _devices(self, parent: Int[Array, "m"], m: int) -> list[int]:

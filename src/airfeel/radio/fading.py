@@ -55,9 +55,11 @@ class Rician:
         self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
     ) -> Float64[np.ndarray, "N M"]:
         u = rng.random((*shape, 2))
-        scattered = ndtri(np.clip(u, 2.0**-54, None))  # 0 is the one uniform without a quantile
-        scattered[..., 0] += np.sqrt(2.0 * self.factor)
-        return self.scale * np.hypot(*np.moveaxis(scattered, -1, 0)) / np.sqrt(1.0 + self.factor)
+        # 0 is the one uniform without a quantile
+        scattered = np.asarray(ndtri(np.maximum(u, 2.0**-54)))
+        sight = np.sqrt(2.0 * self.factor)
+        h = np.hypot(scattered[..., 0] + sight, scattered[..., 1])
+        return self.scale * h / np.sqrt(1.0 + self.factor)
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,13 @@ class Trace:
         try:
             found = np.abs(np.load(Path(self.file), allow_pickle=False)).astype(np.float64)
         except (OSError, ValueError, TypeError, EOFError) as error:
-            raise BadInput(f"radio.trace = {self.file!r}: cannot be read as .npy ({error})") from error
+            raise BadInput(
+                f"radio.trace = {self.file!r}: cannot be read as .npy ({error})"
+            ) from error
         if found.ndim not in (2, 3) or found.size == 0 or not np.isfinite(found).all():
             raise BadInput(
-                f"radio.trace = {self.file!r}: must hold finite gains of shape [N, M] or [T, N, M], "
-                f"got {found.shape}"
+                f"radio.trace = {self.file!r}: must hold finite gains of shape [N, M] or "
+                f"[T, N, M], got {found.shape}"
             )
         return found.reshape(-1, *found.shape[-2:])
 

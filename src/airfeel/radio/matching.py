@@ -72,27 +72,29 @@ def complete_greedily(
 ) -> Int[Array, "m"]:
     """Give the sub-channels that nobody owns, one at a time, to the slowest device.
 
-    It takes the best one left if ΔR = Σ_{S∪m†} log(1 + snr/(|S|+1)) − Σ_S log(1 + snr/|S|) > 0, else
-    it leaves the willing (Sun et al. 2022, Algorithm 2, where all devices have the same bits).
+    It takes the best one left if ΔR = Σ_{S∪m†} log(1 + snr/(|S|+1)) − Σ_S log(1 + snr/|S|) > 0,
+    else it leaves the willing (Sun et al. 2022, Algorithm 2, where all have the same bits).
 
     Args:
         snr: power·gain2/noise of each device on each sub-channel, with its whole power.
         owner: device that owns each sub-channel already, −1 for none.
         bits: what each device has to send; the slowest has the smallest rate/bits.
     """
-    owner = owner.astype(np.intp)
-    free = np.flatnonzero(owner < 0)
-    held: list[list[int]] = [[] for _ in range(snr.shape[0])]
-    for m in np.flatnonzero(owner >= 0).tolist():
-        held[owner[m]].append(m)
-    speed = np.array([_equal_rate(snr[i], own) / bits[i] for i, own in enumerate(held)])
+    n, owner = snr.shape[0], owner.astype(np.intp)
+    free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
+    who = owner[used]
+    share = np.log1p(snr[who, used] / np.bincount(who, minlength=n)[who])
+    speed = np.bincount(who, weights=share, minlength=n) / bits
+    held: list[list[int]] = [[] for _ in range(n)]
+    for device, m in zip(who.tolist(), used.tolist(), strict=True):
+        held[device].append(m)
     while speed.size and free.size:
         slowest = int(speed.argmin())
         if speed[slowest] == np.inf:  # nobody is willing any more
             break
         pick = int(snr[slowest, free].argmax())
         wider = [*held[slowest], int(free[pick])]
-        faster = _equal_rate(snr[slowest], wider) / bits[slowest]
+        faster = np.log1p(snr[slowest, wider] / len(wider)).sum() / bits[slowest]
         if faster > speed[slowest]:
             held[slowest], speed[slowest] = wider, faster
             owner[free[pick]] = slowest
@@ -116,11 +118,6 @@ def sum_rate_assignment(rate: Float[Array, "n m"]) -> Int[Array, "m"]:
         row, column = linear_sum_assignment(rate[:, free], maximize=True)
         owner[free[column]] = row
     return owner
-
-
-def _equal_rate(snr: Float[Array, "m"], channels: list[int]) -> float:
-    """Rate [nats/slot] of a device at equal power over its sub-channels."""
-    return float(np.log1p(snr[channels] / max(len(channels), 1)).sum())
 
 
 def _bottleneck_value(rate: Float[Array, "n m"]) -> float:
@@ -154,5 +151,6 @@ def _covers_rows(edges: Bool[Array, "n m"]) -> bool:
     start = np.zeros(edges.shape[0] + 1, dtype=np.int32)
     np.cumsum(np.count_nonzero(edges, axis=1), out=start[1:])
     column = np.nonzero(edges)[1].astype(np.int32)
-    graph = csr_array((np.ones(column.size, dtype=bool), column, start), shape=edges.shape)
+    entries = np.ones(column.size, dtype=bool), column, start
+    graph: csr_array = csr_array(entries, shape=edges.shape)
     return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())

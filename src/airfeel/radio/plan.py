@@ -99,9 +99,7 @@ def _fit(
         reason[over] = Reason.NO_ENERGY
 
 
-def _too_dear(
-    world: World, state: State, plan: Plan, division: Division
-) -> Bool[np.ndarray, "N"]:
+def _too_dear(world: World, state: State, plan: Plan, division: Division) -> Bool[np.ndarray, "N"]:
     """Whose round would take more energy than is left of C·P̄_n."""
     if np.isinf(world.slots):
         return np.zeros(world.devices, dtype=bool)
@@ -109,9 +107,7 @@ def _too_dear(
     return np.asarray(state.spent + energy > world.slots * world.power * _ROUNDING)
 
 
-def _plan(
-    reason: np.ndarray, division: Division, slots_air: int, analog: _Analog | None
-) -> Plan:
+def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: _Analog | None) -> Plan:
     active = (reason == Reason.SCHEDULED).astype(bool)
     unknown = np.full(len(active), np.nan)
     scalar, needed, budget = analog or (0.0, unknown, unknown)

@@ -15,3 +15,5 @@ SCHEMES: dict[str, Callable[[Settings], Scheme]] = {
     "top-k": top_k,
     "fedavg": fedavg,
 }
+
+__all__ = ["SCHEMES", "Settings"]

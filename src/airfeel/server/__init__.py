@@ -1,1 +1,1 @@
-
+"""From what was received to the global update."""

@@ -10,7 +10,7 @@ from airfeel.types import Received
 
 @dataclass(frozen=True)
 class Average:
-    """ĝ = (1/N_t) (Σ global parts + noise) + (1/N_t) Σ local parts, eq. (gt_global) of the paper.
+    """ĝ = (1/N_t) (Σ global parts + noise) + (1/N_t) Σ local parts, eq. (2).
 
     Both means are over all N_t speakers, also at coordinates which only some of them sent. Sums are
     made in device order, so that they do not depend on where the devices were trained.

@@ -1,0 +1,48 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airfeel.radio.air import air_slots, needed_energy, segment_energy, segment_sizes, superpose
+from airfeel.units import from_db, from_dbm, to_db, to_dbm
+
+
+@given(k=st.integers(0, 500), m=st.integers(1, 40))
+def test_segments_are_even_and_longer_ones_first(k, m):
+    sizes = segment_sizes(k, m)
+    expected = [len(part) for part in np.array_split(np.arange(k), m)]
+    assert sizes.tolist() == expected
+    assert air_slots(k, m) == math.ceil(k / m) == sizes.max()
+
+
+@given(k=st.integers(0, 60), m=st.integers(1, 12))
+def test_energy_is_by_segment(k, m):
+    rng = np.random.default_rng(k)
+    x, h = rng.normal(size=k), rng.rayleigh(size=m)
+    parts = np.array_split(x, m)
+    energy = segment_energy(torch.from_numpy(x), m)
+    np.testing.assert_allclose(energy, [np.sum(p**2) for p in parts])
+    needed = needed_energy(energy[None], h[None] ** 2, 3.0)[0]
+    by_hand = sum(np.sum((3.0 * p / g) ** 2) for p, g in zip(parts, h, strict=True))
+    assert needed == pytest.approx(by_hand)
+
+
+def test_silence_over_a_dead_channel_is_free_and_speech_is_impossible():
+    energy = np.array([[0.0, 1.0], [1.0, 1.0]])
+    gain2 = np.array([[0.0, 2.0], [0.0, 2.0]])
+    assert needed_energy(energy, gain2, 2.0).tolist() == [2.0, math.inf]
+
+
+def test_the_air_adds():
+    rng = np.random.default_rng(0)
+    common, gain = torch.from_numpy(rng.normal(size=(4, 11))), rng.rayleigh(size=(4, 3))
+    torch.testing.assert_close(superpose(common, gain, 7.0), 7.0 * common.sum(dim=0))
+
+
+def test_decibels():
+    assert from_db(to_db(0.37)) == pytest.approx(0.37)
+    assert from_dbm(to_dbm(5e-3)) == pytest.approx(5e-3)
+    assert to_dbm(5e-3) == pytest.approx(6.9897, abs=1e-4)
