@@ -9,13 +9,15 @@ from torch import Tensor
 
 from airfeel.compress.parts import Whole
 from airfeel.ledger import account, report_on
+from airfeel.radio.schedule import fresh_policy, remember
 from airfeel.types import Costs, Dice, Engine, Learn, Payload, Plan, Report, Scheme, State, World
 
 
 def start(learn: Learn, world: World, streams: Dice, engine: Engine) -> State:
     """Round 0: one uncounted, noiseless, uncompressed round of all devices gives ĝ_0 and w_0."""
     theta = world.model.initial()
-    blank = State(-1, theta, theta * 0, torch.zeros(0, dtype=torch.int64), np.zeros(world.devices))
+    nothing, nobody = torch.zeros(0, dtype=torch.int64), np.zeros(world.devices)
+    blank = State(-1, theta, theta * 0, nothing, nobody, policy=fresh_policy(world.devices))
     everyone = np.ones(world.devices, dtype=bool)
     payload = engine.prepare(learn, Whole(), blank, everyone, streams)
     total = torch.zeros_like(theta)
@@ -70,4 +72,5 @@ def _settle(
         spent=state.spent + costs.energy,
         slots=state.slots + costs.slots,
         idle=state.idle + 1 if idle else 0,
+        policy=remember(state.policy, plan),
     )

@@ -147,6 +147,7 @@ class Plan:
     scalar: float  # analog power scalar; 0 where nothing is analog
     needed: Float64[np.ndarray, "N"]  # analog energy asked for [W·slots]; NaN where unknown
     budget: Float64[np.ndarray, "N"]  # analog energy allowed [W·slots]; NaN where unknown
+    gap: float = float("nan")  # digital slots over a proven bound, less 1; NaN where none is known
 
     @property
     def slots(self) -> int:

@@ -1,5 +1,5 @@
-// Runs the native kernel on networks read from standard input, with arrays of exactly the needed size, so
-// that a sanitizer build notices every step outside of them. Prints a checksum.
+// Runs the native kernel on networks read from standard input, with arrays of exactly the needed
+// size, so that a sanitizer build notices every step outside of them. Prints a checksum.
 //
 // Each network: samples, bytes, parameters, classes, devices, steps, batch, layers, then its table.
 
@@ -13,7 +13,8 @@ int main() {
     std::mt19937 dice(1);
     std::uniform_real_distribution<float> small(-0.3f, 0.3f);
     int64_t samples, bytes, parameters, classes, devices, steps, batch, layers;
-    while (std::cin >> samples >> bytes >> parameters >> classes >> devices >> steps >> batch >> layers) {
+    while (std::cin >> samples >> bytes >> parameters >> classes
+           >> devices >> steps >> batch >> layers) {
         std::vector<int64_t> table(layers * sizeof(airfeel::Layer) / sizeof(int64_t));
         for (auto& field : table) std::cin >> field;
         const int64_t pixels = samples * table[1] * table[2] * table[3];
@@ -21,7 +22,8 @@ int main() {
         if (bytes)
             for (auto& value : stored) value = uint8_t(dice());
         else
-            std::generate_n(reinterpret_cast<float*>(stored.data()), pixels, [&] { return small(dice); });
+            std::generate_n(reinterpret_cast<float*>(stored.data()), pixels,
+                            [&] { return small(dice); });
         std::vector<float> theta(parameters), shift(table[1], 0.1f), scale(table[1], 0.02f);
         for (auto& value : theta) value = small(dice);
         std::vector<int64_t> label(samples), index(devices * steps * batch);
@@ -30,8 +32,9 @@ int main() {
         std::vector<float> delta(devices * parameters);
         std::vector<double> loss(devices);
         const int status = airfeel_local_sgd(
-            table.data(), layers, theta.data(), parameters, stored.data(), bytes, label.data(), shift.data(),
-            scale.data(), index.data(), devices, steps, batch, 0.05f, delta.data(), loss.data());
+            table.data(), layers, theta.data(), parameters, stored.data(), bytes, label.data(),
+            shift.data(), scale.data(), index.data(), devices, steps, batch, 0.05f, delta.data(),
+            loss.data());
         double sum = 0;
         for (float value : delta) sum += std::abs(value);
         std::printf("%d %.6g %.6g\n", status, loss[0], sum);

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from airfeel.cli import compare, data, listing, run
+from airfeel.cli import allocate, compare, data, listing, run
 from airfeel.experiment.store import VERSION
 from airfeel.types import BadInput
 
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
+app.command("allocate")(allocate.allocate)
 app.command("list")(listing.listing)
 app.add_typer(data.app, name="data")
 

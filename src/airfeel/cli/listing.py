@@ -1,5 +1,7 @@
 """airfeel list."""
 
+from typing import Any
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -7,14 +9,27 @@ from rich.table import Table
 from airfeel.experiment.load import presets
 from airfeel.learn.datasets import DATASETS
 from airfeel.learn.models import MODELS
+from airfeel.radio.allocate import ALLOCATORS
 from airfeel.schemes import SCHEMES
+
+_SCHEDULERS = {
+    "power": "everyone trains; who can afford the air is scheduled (tcs-h)",
+    "random": "scheme.scheduled devices at random (tcs-d, top-k)",
+    "round-robin": "scheme.scheduled devices in turn",
+    "best-channel": "the scheme.scheduled devices that could send most",
+    "proportional-fair": "the same over the share of late rounds in which they were heard",
+    "thrifty": "the scheme's own, less slow devices while more are heard per slot",
+    "all": "everyone, whatever the air costs (for theory)",
+}
 
 
 def listing() -> None:
-    """List schemes, data sets, models and presets."""
+    """List schemes, schedulers, allocators, data sets, models and presets."""
     console = Console()
     about = {
         "schemes": {name: _first_line(part) for name, part in SCHEMES.items()},
+        "schedulers": _SCHEDULERS,
+        "allocators": {name: _about(part) for name, part in ALLOCATORS.items()},
         "data sets": DATASETS,
         "models": {name: _first_line(part) for name, part in MODELS.items()},
         "presets": _presets(),
@@ -25,6 +40,12 @@ def listing() -> None:
             table.add_row(escape(name), escape(text))
         console.print(table)
         console.print()
+
+
+def _about(part: Any) -> str:
+    """What a part does, and with which settings other than its own."""
+    settings = ", ".join(f"{k} = {v}" for k, v in getattr(part, "keywords", {}).items())
+    return _first_line(part()) + (f" Here: {settings}." if settings else "")
 
 
 def _first_line(part: object) -> str:

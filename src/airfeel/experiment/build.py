@@ -12,7 +12,7 @@ from airfeel.learn import models, partition
 from airfeel.learn.datasets import load
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
-from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.allocate import ALLOCATORS, Allocator, Exact
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, Trace
 from airfeel.schemes import SCHEMES, Settings
 from airfeel.streams import Streams
@@ -108,16 +108,23 @@ def _scheme(e: Experiment, world: World) -> Scheme:
             scheduled=e.scheduled,
             fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
             learn=LocalSGD(e.training.local_steps, e.training.batch_size, e.training.learning_rate),
-            allocate=ALLOCATORS["paper"](),
+            allocate=_allocator(e.radio),
             power_scalar=e.radio.power_scalar,
             alpha=e.radio.alpha,
             strict_bits=e.scheme.strict_bits,
+            scheduler=e.scheme.scheduler,
             options=e.scheme.options,
         )
     )
     if not isinstance(made, Scheme):
         raise BadInput(f"scheme.name = {e.scheme.name!r}: must make a Scheme, made {type(made)}")
     return made
+
+
+def _allocator(radio: Radio) -> Allocator:
+    if radio.allocator == "exact":
+        return Exact(radio.allocator_seconds)
+    return look_up(radio.allocator, "radio.allocator", ALLOCATORS)()
 
 
 def _draw(radio: Radio) -> Draw:

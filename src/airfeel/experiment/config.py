@@ -8,7 +8,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from airfeel.catalogue import look_up
 from airfeel.compress.quantize import check_bits
 from airfeel.learn.models import MODELS
+from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.schedule import SCHEDULERS
 from airfeel.schemes import SCHEMES
+from airfeel.schemes.settings import THRIFTY
 from airfeel.types import BadInput, Schedule
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
@@ -86,6 +89,11 @@ class SchemeChoice(Section):
     scheduled: Count | None = Field(
         None, description="devices a round of the digital schemes; 65 % of all if left out"
     )
+    scheduler: str | None = Field(
+        None,
+        description="power, random, round-robin, best-channel, proportional-fair, thrifty or all; "
+        "left out: power for tcs-h, random for the digital schemes",
+    )
     strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
     options: dict[str, Any] = Field({}, description="for a user's own scheme")
 
@@ -103,6 +111,10 @@ class Radio(Section):
     power: Each = Field(5e-3, description="P̄, average power limit [W], one or one for each device")
     power_scalar: Each = Field(5.0, description="σ_t, one number or one for each round")
     alpha: Each = Field(1.0, description="aggressiveness of scheduling, one or one for each device")
+    allocator: str = Field("paper", description="who gets which sub-channel, or module:factory")
+    allocator_seconds: Positive = Field(
+        10.0, description="time limit of allocator = exact in a round"
+    )
     symbol_seconds: Positive = Field(1e-6, description="length of a slot, for energy in joules")
 
 
@@ -159,6 +171,10 @@ class Experiment(Section):
     def _consistent(self) -> "Experiment":
         look_up(self.scheme.name, "scheme.name", SCHEMES)
         look_up(self.model.name, "model.name", MODELS)
+        look_up(self.radio.allocator, "radio.allocator", ALLOCATORS)
+        if self.scheme.scheduler not in (None, THRIFTY, *SCHEDULERS):
+            legal = ", ".join((*SCHEDULERS, THRIFTY))
+            raise BadInput(f"scheme.scheduler = {self.scheme.scheduler!r}: must be one of {legal}")
         _check_bits(self.scheme.bits)
         n, rounds = self.training.devices, self.training.rounds
         for key in ("power", "alpha", "mean_gain"):

@@ -73,7 +73,6 @@ def _loop(
     world, scheme, streams = setup.world, setup.scheme, setup.streams
     began = clock = time.perf_counter()
     written: list[Row] = []
-    device_energy = np.zeros(world.devices)
 
     def keep(row: Row, report: Report | None) -> None:
         written.append(row)
@@ -99,12 +98,12 @@ def _loop(
         accuracy, loss = engine.evaluate(state.theta) if look else (math.nan, math.nan)
         seconds = time.perf_counter() - clock
         keep(rows.round_row(report, state, world.subchannels, accuracy, loss, seconds), report)
-        device_energy += report.costs.energy
         reason = _stop_after(e, state, report) or _stop_before(e, state, written[-1])
     if math.isnan(accuracy):
         accuracy, loss = engine.evaluate(state.theta)
     columns = rows.columns(written, rows.ROUND_COLUMNS)
-    summary = _summary(e, world, columns, reason, accuracy, loss, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    summary = _summary(e, world, state, columns, reason, accuracy, loss, seconds)
     if store:
         store.finish(summary)
     for watcher in watchers:
@@ -142,6 +141,7 @@ def _stop_after(e: Experiment, state: State, report: Report) -> str | None:
 def _summary(
     e: Experiment,
     world: World,
+    state: State,
     columns: dict[str, np.ndarray],
     reason: str,
     accuracy: float,
@@ -157,6 +157,7 @@ def _summary(
         "best_accuracy": max([*known, accuracy]) if world.data.classes else math.nan,
         "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
         "energy_joules": energy * e.radio.symbol_seconds,
+        "allocation_gap": float(state.policy["gap"]),
     }
     return {
         "scheme": e.scheme.name,

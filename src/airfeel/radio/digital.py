@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64, Int, Int64
 
 from airfeel.radio.air import received
-from airfeel.radio.allocate import Allocator
+from airfeel.radio.allocate import Allocation, Allocator
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import rates
 from airfeel.types import Fading, Payload, Plan, Received
@@ -27,6 +27,7 @@ class Division:
     own_slots: Float64[np.ndarray, "N"]
     slots: int
     dropped: Int64[np.ndarray, "_"]  # devices without a usable channel
+    gap: float = float("nan")  # the largest of the batches; NaN where the allocator proves none
 
 
 def divide(
@@ -45,25 +46,26 @@ def divide(
     if bits == 0 or len(devices) == 0:
         return silence(n, m)
     batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
-    amount, slots = np.zeros((n, m)), 0
+    amount, slots, gap = np.zeros((n, m)), 0, 0.0
     owners: list[Int[np.ndarray, "M"]] = []
     best = _single_rates(power, fading).max(axis=1)
     order = devices[np.argsort(-best[devices], kind="stable")]
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
-        team, out, owner, given = _one_batch(
-            np.sort(able[start : start + m]), best, power, fading, bits, allocate
-        )
-        dropped += out
-        if len(team) == 0:
+        group = np.sort(able[start : start + m])
+        team, found = _one_batch(group, best, power, fading, bits, allocate)
+        dropped += np.setdiff1d(group, team).tolist()
+        if found is None:
             continue
-        batch[team], amount[team] = len(owners), given
-        owners.append(np.where(owner >= 0, team[owner], -1))
-        rate[team] = rates(given, fading.gain2[team], fading.noise)
+        batch[team], amount[team] = len(owners), found.power
+        owners.append(np.where(found.owner >= 0, team[found.owner], -1))
+        rate[team] = rates(found.power, fading.gain2[team], fading.noise)
         own[team] = np.ceil(bits / rate[team])
         slots += int(own[team].max())
+        gap = float(np.maximum(gap, np.nan if found.gap is None else found.gap))
     owned = np.array(owners, dtype=np.int64).reshape(-1, m)
-    return Division(batch, owned, amount, rate, own, slots, np.array(sorted(dropped), np.int64))
+    out = np.array(sorted(dropped), dtype=np.int64)
+    return Division(batch, owned, amount, rate, own, slots, out, gap)
 
 
 def silence(devices: int, subchannels: int) -> Division:
@@ -86,24 +88,21 @@ def _one_batch(
     fading: Fading,
     bits: float,
     allocate: Allocator,
-) -> tuple[Int64[np.ndarray, "n"], list[int], Int[np.ndarray, "M"], Float64[np.ndarray, "n M"]]:
-    """Steps 3–5 of the allocation for at most M devices; who can reach no usable rate is dropped.
+) -> tuple[Int64[np.ndarray, "n"], Allocation | None]:
+    """Steps 3–5 of the allocation for at most M devices; who can reach no usable rate is left out.
 
     The device of lowest max_m r goes first (ties: the higher index), one at a time.
     """
     single = _single_rates(power, fading)
-    out: list[int] = []
     while len(team):
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
             found = allocate(power[team], gain2, fading.noise, np.full(len(team), bits))
             if (rates(found.power, gain2, fading.noise) > _USABLE).all():
-                return team, out, found.owner, found.power
+                return team, found
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
-        out.append(int(team[weakest]))
         team = np.delete(team, weakest)
-    m = fading.gain.shape[1]
-    return team, out, np.full(m, -1), np.zeros((0, m))
+    return team, None
 
 
 def _single_rates(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndarray, "N M"]:

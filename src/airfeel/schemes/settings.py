@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airfeel.radio.allocate import Allocator
-from airfeel.types import Fade, Learn, Schedule
+from airfeel.radio.schedule import SCHEDULERS
+from airfeel.types import Fade, Invite, Learn, Schedule
+
+THRIFTY = "thrifty"
 
 
 @dataclass(frozen=True)
@@ -23,4 +26,15 @@ class Settings:
     power_scalar: Schedule = 5.0
     alpha: float | tuple[float, ...] = 1.0
     strict_bits: bool = False
+    scheduler: str | None = None  # one of SCHEDULERS, or thrifty; each scheme has its default
     options: Mapping[str, Any] = field(default_factory=dict)  # a user's own scheme.options
+
+    def invite(self, default: str) -> Invite:
+        """Who is invited to train; the scheme's default also where the plan is thrifty."""
+        name = default if self.scheduler in (None, THRIFTY) else self.scheduler
+        return SCHEDULERS[name](self.scheduled)
+
+    @property
+    def thrifty(self) -> bool:
+        """Whether the plan may drop slow devices to have more heard per slot."""
+        return self.scheduler == THRIFTY

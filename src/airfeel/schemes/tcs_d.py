@@ -3,7 +3,6 @@
 from airfeel.compress.parts import TimeCorrelated
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.plan import DigitalPlan
-from airfeel.radio.schedule import RandomDevices
 from airfeel.schemes.settings import Settings
 from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
@@ -14,12 +13,12 @@ def tcs_d(s: Settings) -> Scheme:
     return Scheme(
         name="tcs-d",
         fade=s.fade,
-        invite=RandomDevices(s.scheduled),
+        invite=s.invite("random"),
         learn=s.learn,
         compress=TimeCorrelated(
             s.dim, s.k_global, s.k_local, s.bits, analog=False, strict=s.strict_bits
         ),
-        plan=DigitalPlan(s.allocate),
+        plan=DigitalPlan(s.allocate, s.thrifty),
         transmit=Orthogonal(),
         aggregate=Average(),
     )

@@ -3,7 +3,6 @@
 from airfeel.compress.parts import TimeCorrelated
 from airfeel.radio.air import Hybrid
 from airfeel.radio.plan import HybridPlan
-from airfeel.radio.schedule import Everyone
 from airfeel.schemes.settings import Settings
 from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
@@ -14,10 +13,12 @@ def tcs_h(s: Settings) -> Scheme:
     return Scheme(
         name="tcs-h",
         fade=s.fade,
-        invite=Everyone(),
+        invite=s.invite("power"),
         learn=s.learn,
         compress=TimeCorrelated(s.dim, s.k_global, s.k_local, s.bits, strict=s.strict_bits),
-        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha),
+        plan=HybridPlan(
+            s.allocate, s.power_scalar, s.alpha, s.scheduler != "all", thrifty=s.thrifty
+        ),
         transmit=Hybrid(),
         aggregate=Average(),
     )

@@ -3,7 +3,6 @@
 from airfeel.compress.parts import TopK
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.plan import DigitalPlan
-from airfeel.radio.schedule import RandomDevices
 from airfeel.schemes.settings import Settings
 from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
@@ -14,10 +13,10 @@ def top_k(s: Settings) -> Scheme:
     return Scheme(
         name="top-k",
         fade=s.fade,
-        invite=RandomDevices(s.scheduled),
+        invite=s.invite("random"),
         learn=s.learn,
         compress=TopK(s.dim, s.k_global + s.k_local, s.bits, strict=s.strict_bits),
-        plan=DigitalPlan(s.allocate),
+        plan=DigitalPlan(s.allocate, s.thrifty),
         transmit=Orthogonal(),
         aggregate=Average(),
     )

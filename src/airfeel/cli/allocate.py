@@ -1,0 +1,92 @@
+"""airfeel allocate."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from airfeel.experiment import allocation
+from airfeel.experiment.allocation import Outcome
+from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.fading import Rayleigh
+from airfeel.streams import Streams
+from airfeel.types import BadInput, Fading
+
+_PAPERS_BITS = 12_945 * (math.log2(258_898) + 16)
+
+
+def allocate(
+    allocators: Annotated[
+        str, typer.Option(help=f"Such as paper,exchange; all: {', '.join(ALLOCATORS)}.")
+    ] = "paper,exchange,sum-rate,round-robin,equal-power",
+    devices: Annotated[int, typer.Option(min=1, help="Devices of a drawn sky.")] = 20,
+    subchannels: Annotated[int, typer.Option(min=1, help="Sub-channels of a drawn sky.")] = 25,
+    gains: Annotated[
+        Path | None, typer.Option(help=".npy or .csv of |h|, a row a device, instead of a draw.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the Rayleigh draw.")] = 0,
+    noise: Annotated[float, typer.Option(help="σ0² [W].")] = 1e-6,
+    power: Annotated[float, typer.Option(help="Power of each device [W].")] = 5e-3,
+    bits: Annotated[
+        float, typer.Option(help="Bits that each device has to send; the paper's by default.")
+    ] = _PAPERS_BITS,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw gains, owners and water levels (.png, .pdf, .svg).")
+    ] = None,
+) -> None:
+    """Share the sub-channels of one sky among its devices, by several allocators."""
+    for name, value in (("--noise", noise), ("--power", power), ("--bits", bits)):
+        if not 0.0 < value < math.inf:
+            raise BadInput(f"{name} {value}: must be a number above 0")
+    if gains:
+        gain = allocation.read_gains(gains)
+    else:
+        gain = Rayleigh()(1, (devices, subchannels), rng=Streams(seed).rng("fading", 1))
+    fading, limits = Fading(gain, noise), np.full(len(gain), power)
+    names = [name for name in allocators.split(",") if name]
+    if not names:
+        raise BadInput(f"--allocators {allocators!r}: must name at least one")
+    found = allocation.outcomes(names, fading, limits, bits)
+    console = Console()
+    console.print(_table(found))
+    console.print(_about(found[0], fading), highlight=False)
+    if plot:
+        try:
+            allocation.draw(plot, found, fading, limits)
+        except (OSError, ValueError) as error:
+            raise BadInput(f"--plot {plot}: cannot be written ({error})") from error
+        console.print(f"picture in {plot}", highlight=False, soft_wrap=True)
+
+
+def _table(found: list[Outcome]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("allocator", no_wrap=True)
+    for name in ("digital\nslots", "over proven\nbound", "smallest\nrate", "mean\nrate"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("fairness\n(Jain)", "devices\nserved", "time\n[ms]"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for outcome in found:
+        rate = outcome.rates
+        table.add_row(
+            outcome.allocator,
+            f"{outcome.division.slots:,}",
+            "unknown" if math.isnan(outcome.over) else f"{outcome.over:.2%}",
+            f"{rate.min(initial=math.inf):.2f}" if len(rate) else "none",
+            f"{rate.mean():.2f}" if len(rate) else "none",
+            f"{outcome.fairness:.3f}",
+            str(len(rate)),
+            f"{1e3 * outcome.seconds:.1f}",
+        )
+    return table
+
+
+def _about(outcome: Outcome, fading: Fading) -> str:
+    n, m = fading.gain.shape
+    batches = len(outcome.division.owner)
+    turns = f", in {batches} batches" if batches > 1 else ""
+    return f"{n} devices on {m} sub-channels{turns}; rates in bits a slot."

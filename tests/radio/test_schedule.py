@@ -1,0 +1,169 @@
+"""Who is invited, who is dropped to save slots, and what schedulers remember."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import airfeel
+from airfeel.experiment.build import build
+from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.schedule import (
+    SCHEDULERS,
+    BestChannel,
+    ProportionalFair,
+    RandomDevices,
+    RoundRobin,
+    capacity,
+    fresh_policy,
+    remaining_power,
+)
+from airfeel.types import Fading, Reason, State
+from small import play, play_small, small
+
+RNG = np.random.default_rng
+
+
+@pytest.fixture(scope="module")
+def world():
+    return build(small()).world
+
+
+def state(world, round=0, **changes):
+    theta = world.model.initial()
+    fields = {"policy": fresh_policy(6), "spent": np.zeros(6)} | changes
+    return State(round=round, theta=theta, update=theta, support=theta[:0].long(), **fields)
+
+
+def sky(seed=0):
+    return Fading(RNG(seed).rayleigh(size=(6, 8)), 1e-6)
+
+
+@given(
+    c=st.integers(1, 1000),
+    used=st.integers(0, 2000),
+    spent=st.floats(0, 10),
+    limit=st.floats(1e-6, 1),
+)
+def test_remaining_power(c, used, spent, limit):
+    (left,) = remaining_power(np.array([limit]), np.array([spent]), float(c), used)
+    if used >= c or spent >= c * limit:
+        assert left == 0.0
+    else:
+        assert left == pytest.approx((c * limit - spent) / (c - used))
+    assert remaining_power(np.array([limit]), np.array([spent]), np.inf, used) == limit
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_nobody_without_power_is_invited(world, name):
+    poor = dataclasses.replace(world, slots=100.0)
+    broke = state(world, spent=np.array([1.0, 0, 1.0, 0, 0, 0]))
+    invited = SCHEDULERS[name](6)(poor, broke, sky(), rng=RNG(0))
+    assert invited.tolist() == [False, True, False, True, True, True]
+
+
+def test_random_devices_are_uniform(world):
+    counts = sum(
+        RandomDevices(2)(world, state(world), sky(), rng=RNG(s)).astype(int) for s in range(3000)
+    )
+    assert counts.sum() == 6000
+    np.testing.assert_allclose(counts / 3000, 1 / 3, atol=0.04)
+
+
+def test_round_robin_takes_turns(world):
+    heard = [
+        np.flatnonzero(RoundRobin(4)(world, state(world, t), sky(), rng=RNG(0))).tolist()
+        for t in range(3)
+    ]
+    assert heard == [[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, 5]]
+
+
+def test_best_channel_takes_the_strongest(world):
+    fading = sky(3)
+    best = np.sort(np.argsort(-capacity(world.power, fading))[:2])
+    found = BestChannel(2)(world, state(world), fading, rng=RNG(0))
+    assert np.flatnonzero(found).tolist() == best.tolist()
+
+
+def test_proportional_fair_gives_everyone_a_turn():
+    """One device hears far better than the rest: best-channel never lets the weakest speak."""
+    unequal = {"mean_gain": [1e4, 1e2, 1.0, 1.0, 1e-1, 1e-2]}
+    shares = {}
+    for name in ("best-channel", "proportional-fair"):
+        rounds = play_small("tcs-d", 40, scheme={"scheduler": name, "scheduled": 2}, radio=unequal)
+        shares[name] = np.mean([r.plan.active for _, _, r, _ in rounds], axis=0)
+    assert shares["best-channel"].min() == 0.0
+    assert shares["proportional-fair"].min() > 0.1
+    assert shares["proportional-fair"].argmax() == 0
+
+
+def test_heard_is_remembered(world):
+    rounds = play_small()
+    _, after, _, _ = rounds[-1]
+    share = np.zeros(6)
+    for _, _, report, _ in rounds:
+        share = 0.9 * share + 0.1 * report.plan.active
+    np.testing.assert_allclose(after.policy["heard"], share)
+    fair = ProportionalFair(1)
+    late = state(world, policy=fresh_policy(6) | {"heard": np.array([0, 1.0, 1, 1, 1, 1])})
+    assert fair(world, late, Fading(np.ones((6, 8)), 1e-6), rng=RNG(0)).argmax() == 0
+
+
+def test_all_hears_everyone_whatever_it_costs():
+    loud = {"power_scalar": 1e3}
+    assert not any(r.plan.active.any() for _, _, r, _ in play_small("tcs-h", 3, radio=loud))
+    rounds = play_small("tcs-h", 3, radio=loud, scheme={"scheduler": "all"})
+    assert all(r.plan.active.all() for _, _, r, _ in rounds)
+
+
+@pytest.mark.parametrize("scheme", ["tcs-h", "tcs-d", "top-k"])
+def test_thrifty_hears_no_fewer_devices_per_slot(scheme):
+    changes = {
+        "scheme": {"scheduled": 6, "global_sparsity": 0.1},
+        "radio": {"subchannels": 9, "power_scalar": 0.1},
+    }
+    plain = build(small(scheme, **changes))
+    thrifty = build(
+        small(scheme, **(changes | {"scheme": changes["scheme"] | {"scheduler": "thrifty"}}))
+    )
+    one, other = play(plain, 1)[0][2].plan, play(thrifty, 1)[0][2].plan
+    assert other.active.sum() / other.slots >= one.active.sum() / one.slots
+    dropped = []
+    for _, _, report, _ in play(thrifty, 8):
+        assert report.costs.slots == report.plan.slots
+        heard = int(report.plan.active.sum())
+        dropped.append(sum(r is Reason.DROPPED for r in report.plan.reason))
+        assert heard >= (heard + dropped[-1]) / 2
+    assert sum(dropped) > 0
+
+
+def test_thrifty_finds_the_jump():
+    """On 25 sub-channels 13 devices cost nearly twice the slots of 12: one is dropped."""
+    rounds = play_small(
+        "tcs-d",
+        5,
+        training={"devices": 13},
+        scheme={"scheduled": 13, "scheduler": "thrifty"},
+        radio={"subchannels": 25},
+    )
+    assert [int(r.plan.active.sum()) for _, _, r, _ in rounds] == [12] * 5
+
+
+def test_exact_allocator_reports_its_gap():
+    proven = airfeel.run(small("tcs-d", radio={"allocator": "exact"}, training={"rounds": 3}))
+    assert proven.summary["allocation_gap"] == 0.0
+    assert airfeel.run(small("tcs-d", training={"rounds": 3})).summary["allocation_gap"] is None
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_every_allocator_plays_and_the_better_one_is_never_worse(name):
+    def total(allocator):
+        rounds = play_small("tcs-d", 6, radio={"allocator": allocator, "subchannels": 6})
+        return [r.costs.slots_digital for _, _, r, _ in rounds]
+
+    slots = total(name)
+    assert all(s > 0 for s in slots)
+    if name in ("exchange", "exact"):
+        assert all(ours <= papers for ours, papers in zip(slots, total("paper"), strict=True))
