@@ -2,7 +2,7 @@
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
-from airfeel.experiment.runner import Run, run
+from airfeel.experiment.runner import Run, resume, run
 from airfeel.experiment.store import VERSION as __version__
 from airfeel.schemes import SCHEMES, Settings
 from airfeel.streams import Streams
@@ -37,5 +37,6 @@ __all__ = [
     "World",
     "__version__",
     "load",
+    "resume",
     "run",
 ]

@@ -209,6 +209,8 @@ class Invite(Protocol):
 class Learn(Protocol):
     @property
     def dice(self) -> int: ...
+    @property
+    def block(self) -> int: ...
     def __call__(
         self,
         world: World,

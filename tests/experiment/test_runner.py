@@ -1,6 +1,7 @@
 """Runs from settings to folder: same bytes, stopping reasons, and what the folder holds."""
 
 import csv
+import dataclasses
 import json
 import math
 import tomllib
@@ -10,12 +11,14 @@ import pytest
 import torch
 
 import airfeel
+from airfeel.experiment.build import build
 from airfeel.experiment.load import experiment
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, read_columns
 from airfeel.experiment.store import fingerprint
+from airfeel.learn.local_sgd import LocalSGD
 from airfeel.schemes import SCHEMES
 from airfeel.types import BadInput
-from small import small
+from small import play, small
 
 
 def timeless(folder):
@@ -123,9 +126,6 @@ def test_diverged_when_every_update_is_not_finite():
 
 def test_a_device_with_a_broken_update_is_left_out_and_recorded(tmp_path):
     """One device's data holds infinities: the others train on."""
-    from airfeel.experiment.build import build
-    from small import play
-
     setup = build(small("tcs-d", scheme={"scheduled": 6}))
     setup.world.data.train_x[setup.world.shards[2]] = torch.inf
     for _, after, report, memory in play(setup, 4):
@@ -156,25 +156,18 @@ def test_distortion_is_the_error_against_the_ideal_mean():
 
 
 def test_uninvited_devices_are_not_trained():
+    setup = build(small("top-k"))
     trained = []
-    from airfeel.experiment.build import build
-    from airfeel.learn import local_sgd
 
-    e = small("top-k")
-    setup = build(e)
-    original = local_sgd.local_sgd
+    class Spy(LocalSGD):
+        def __call__(self, world, theta, devices, round, dice):
+            trained.append(len(devices))
+            return super().__call__(world, theta, devices, round, dice)
 
-    def spy(model, data, theta, batches, rate, seeds=None):
-        trained.append(len(batches))
-        return original(model, data, theta, batches, rate, seeds)
-
-    local_sgd.local_sgd = spy
-    try:
-        from small import play
-
-        play(setup, 3)
-    finally:
-        local_sgd.local_sgd = original
+    learn = setup.scheme.learn
+    spy = Spy(learn.backend, learn.steps, learn.batch_size, learn.learning_rate)
+    scheme = dataclasses.replace(setup.scheme, learn=spy)
+    play(dataclasses.replace(setup, scheme=scheme), 3)
     assert sum(trained) == 6 + 3 * 4
 
 

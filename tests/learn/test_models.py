@@ -3,9 +3,10 @@ import pytest
 import torch
 from torch import nn
 
+from airfeel.learn.backends import Torch
 from airfeel.learn.evaluate import evaluate
 from airfeel.learn.flat import FlatModel
-from airfeel.learn.local_sgd import draw_batches, local_sgd
+from airfeel.learn.local_sgd import draw_batches
 from airfeel.learn.models import MODELS, Dropout, make
 from airfeel.types import BadInput, Dataset
 
@@ -18,6 +19,10 @@ def data(classes=3, shape=(1, 4, 4), samples=60):
     if classes == 0:
         y = x.flatten(1).sum(dim=1).double()
     return Dataset("made", x, y, x[:20], y[:20], classes, 0 * one, one)
+
+
+def local_sgd(model, d, theta, batches, rate, seeds=None):
+    return Torch(model, d)(theta, batches, rate, seeds)
 
 
 def flat(name, d, dtype=torch.float64, **options):

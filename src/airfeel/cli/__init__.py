@@ -1,10 +1,11 @@
 """The command line: thin, over the library."""
 
 import sys
+import warnings
 
 import typer
 
-from airfeel.cli import allocate, compare, data, listing, run
+from airfeel.cli import allocate, compare, config, data, listing, run, theory
 from airfeel.experiment.store import VERSION
 from airfeel.types import BadInput
 
@@ -17,9 +18,12 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("run")(run.run)
+app.command("resume")(run.resume)
 app.command("compare")(compare.compare)
 app.command("allocate")(allocate.allocate)
+app.command("theory")(theory.theory)
 app.command("list")(listing.listing)
+app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
 
 
@@ -39,9 +43,14 @@ def _options(
     pass
 
 
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"airfeel: warning: {message}", file=sys.stderr)
+
+
 def main() -> None:
     """Entry point: bad input is one line on stderr and exit code 2."""
     sys.path.insert(0, "")  # a user's module:factory may lie in the current folder
+    warnings.showwarning = _say
     try:
         app()
     except BadInput as error:

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from airfeel.cli.run import DataDir, Set, overrides
+from airfeel.cli.run import DataDir, Set, overrides, stopping
 from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blocks, verdict
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
@@ -36,7 +36,7 @@ def compare(
 ) -> None:
     """Compare schemes under the same seeds and sky, at equal resource blocks.
 
-    Finished runs with the same settings are reused.
+    Finished runs with the same settings are reused, unfinished ones resumed.
     """
     console = Console()
     names: list[str | None] = [s for s in (schemes or "").split(",") if s]
@@ -46,12 +46,14 @@ def compare(
         for name in names or [None]
         for seed in parse_seeds(seeds)
     ]
-    groups = run_all(
-        experiments,
-        out,
-        lambda label, e: [Display(console, f"{label} seed {e.run.seed}")],
-        fresh,
-    )
+    with stopping("the same command") as signals:
+        groups = run_all(
+            experiments,
+            out,
+            lambda label, e: [Display(console, f"{label} seed {e.run.seed}")],
+            fresh,
+            signals,
+        )
     blocks = shared_blocks(groups)
     table = lines(groups)
     console.print(render(table, blocks))

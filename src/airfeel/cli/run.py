@@ -1,5 +1,8 @@
 """airfeel run."""
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +12,7 @@ from rich.console import Console
 from airfeel.experiment import runner
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
+from airfeel.experiment.signals import Interrupted, Signals
 
 Source = Annotated[str, typer.Argument(help="A preset (see airfeel list) or a TOML file.")]
 Set = Annotated[
@@ -30,9 +34,35 @@ def run(
     """Run one experiment."""
     experiment = load(source, set_ or (), **overrides(seed, data_dir))
     folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
-    console = Console()
-    runner.run(experiment, folder, [Display(console)])
-    console.print(f"results in {folder}", highlight=False, soft_wrap=True)
+    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
+        runner.run(experiment, folder, [Display(Console())], signals=signals)
+    typer.echo(f"results in {folder}")
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The folder of an unfinished run.")],
+) -> None:
+    """Go on with a run that was stopped, killed or cut off.
+
+    The result is the very one that the run would have had uninterrupted.
+    """
+    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
+        runner.resume(folder, [Display(Console())], signals=signals)
+    typer.echo(f"results in {folder}")
+
+
+@contextmanager
+def stopping(command: str) -> Iterator[Signals]:
+    """Ctrl-C or SIGTERM ends a run after its round, saved, and says how to go on."""
+    with Signals() as signals:
+        try:
+            yield signals
+        except Interrupted as stop:
+            typer.echo(f"stopped by {stop} and saved; go on with: {command}", err=True)
+            raise typer.Exit(128 + stop.number) from None
+        except OSError as error:
+            typer.echo(f"airfeel: stopped, {error}; go on with: {command}", err=True)
+            raise typer.Exit(1) from None
 
 
 def overrides(seed: int | None, data_dir: Path | None) -> dict[str, int | str]:

@@ -1,6 +1,7 @@
 """Devices trained by the threads of this process, one device a thread at a time."""
 
 import os
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +18,24 @@ from airfeel.types import Compress, Dice, Learn, Payload, State, World
 _Row = tuple[bool, float, Tensor, Tensor, Tensor, Float64[np.ndarray, "M"]]
 
 
+def _settle_in() -> None:
+    """What a worker does first: one intra-op thread, and no time lost on subnormal numbers."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
+def _zeros(world: World, kind: str) -> Float[Tensor, "N D"]:
+    """An empty error memory: in RAM, in a file that goes with the process, or at half the size."""
+    theta = world.model.initial()
+    shape = (world.devices, world.dim)
+    if kind == "file":
+        with tempfile.NamedTemporaryFile(prefix="airfeel-memory-") as file:
+            size = world.devices * world.dim
+            file.truncate(size * theta.element_size())
+            return torch.from_file(file.name, shared=True, size=size, dtype=theta.dtype).view(shape)
+    return theta.new_zeros(shape, dtype=torch.bfloat16 if kind == "bfloat16" else None)
+
+
 class Threads:
     """Owns the error memory [N D] and the buffer x [n D] of the round under way.
 
@@ -24,20 +43,15 @@ class Threads:
     engine is open: sums then do not depend on how many threads there are. A GPU has one worker.
     """
 
-    def __init__(self, world: World, workers: int = 0) -> None:
+    def __init__(self, world: World, workers: int = 0, memory: str = "ram") -> None:
         self.world = world
-        self.memory: Float[Tensor, "N D"] = world.model.initial().new_zeros(
-            (world.devices, world.dim)
-        )
+        self.memory: Float[Tensor, "N D"] = _zeros(world, memory)
         on_gpu = self.memory.device.type != "cpu"
         self._intra_op = torch.get_num_threads()
         torch.set_num_threads(1)
-        self._pool = ThreadPoolExecutor(
-            1 if on_gpu else workers or os.cpu_count() or 1,
-            initializer=torch.set_num_threads,
-            initargs=(1,),
-        )
-        self._x = self.memory[:0]
+        self._workers = 1 if on_gpu else workers or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._workers, initializer=_settle_in)
+        self._x = world.model.initial().new_empty((0, world.dim))
         self._payload: Payload | None = None
 
     def prepare(
@@ -54,23 +68,40 @@ class Threads:
         support = compress.support(state.update)
         batch_dice = streams.uniform("batch", t, devices, learn.dice)
         level_dice = streams.uniform("quantize", t, devices, compress.dice)
-        self._x = self.memory.new_empty((len(devices), self.world.dim))
+        self._x = self._x.new_empty((len(devices), self.world.dim))
+        size = min(learn.block, -(-len(devices) // self._workers)) or 1
 
-        def work(i: int) -> _Row:
-            n, x = devices[i], self._x[i]
-            delta, loss = learn(
-                self.world, state.theta, devices[i : i + 1], t, batch_dice[i : i + 1]
-            )
-            torch.add(delta[0], self.memory[n], out=x)
-            finite = bool(torch.isfinite(x).all())
-            if not finite:  # the row is never sent: it only has to be well-formed
-                x.copy_(self.memory[n])
-            said = compress(x, support, level_dice[i])
-            return finite, float(loss[0]), *said, segment_energy(said[0], self.world.subchannels)
+        def work(first: int) -> list[_Row]:
+            part = slice(first, first + size)
+            delta, loss = learn(self.world, state.theta, devices[part], t, batch_dice[part])
+            return [
+                self._say(i, int(devices[i]), d, float(value), compress, support, level_dice[i])
+                for i, (d, value) in enumerate(zip(delta, loss, strict=True), start=first)
+            ]
 
-        rows = list(self._pool.map(work, range(len(devices))))
+        blocks = self._pool.map(work, range(0, len(devices), size))
+        rows = [row for block in blocks for row in block]
         self._payload = self._gather(devices, support, compress.bits, rows)
         return self._payload
+
+    def _say(
+        self,
+        i: int,
+        device: int,
+        delta: Float[Tensor, "D"],
+        loss: float,
+        compress: Compress,
+        support: Int64[Tensor, "K"],
+        dice: Float64[np.ndarray, "W"],
+    ) -> _Row:
+        """One device's x, and what it would say of it."""
+        x, memory = self._x[i], self.memory[device]
+        torch.add(delta, memory, out=x)
+        finite = bool(torch.isfinite(x).all())
+        if not finite:  # the row is never sent: it only has to be well-formed
+            x.copy_(memory)
+        said = compress(x, support, dice)
+        return finite, loss, *said, segment_energy(said[0], self.world.subchannels)
 
     def _gather(
         self,
@@ -80,7 +111,7 @@ class Threads:
         rows: list[_Row],
     ) -> Payload:
         finite, loss, common, index, value, energy = zip(*rows, strict=True) if rows else [()] * 6
-        none = self.memory.new_zeros((0, 0))
+        none = self._x.new_zeros((0, 0))
         return Payload(
             devices=devices,
             finite=np.array(finite, dtype=bool),
@@ -96,7 +127,7 @@ class Threads:
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""
         assert self._payload is not None, "prepare comes first"
-        total = self.memory.new_zeros(self.world.dim)
+        total = self._x.new_zeros(self.world.dim)
         for x, spoken in zip(self._x, active[self._payload.devices], strict=True):
             if spoken:
                 total += x

@@ -9,6 +9,7 @@ import torch
 from airfeel.catalogue import look_up
 from airfeel.experiment.config import Experiment, Radio
 from airfeel.learn import models, partition
+from airfeel.learn.backends import choose
 from airfeel.learn.datasets import load
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
@@ -107,7 +108,12 @@ def _scheme(e: Experiment, world: World) -> Scheme:
             bits=e.scheme.bits,
             scheduled=e.scheduled,
             fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
-            learn=LocalSGD(e.training.local_steps, e.training.batch_size, e.training.learning_rate),
+            learn=LocalSGD(
+                choose(e.training.backend, world.model, world.data, e.model.dropout > 0),
+                e.training.local_steps,
+                e.training.batch_size,
+                e.training.learning_rate,
+            ),
             allocate=_allocator(e.radio),
             power_scalar=e.radio.power_scalar,
             alpha=e.radio.alpha,

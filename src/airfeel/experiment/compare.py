@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import load
 from airfeel.experiment.rows import read_columns
-from airfeel.experiment.runner import Run, Watcher, run
+from airfeel.experiment.runner import Run, Watcher, resume, run
+from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import fingerprint
+from airfeel.types import BadInput
 
 
 @dataclass(frozen=True)
@@ -37,26 +40,47 @@ def run_all(
     out: Path,
     watch: Callable[[str, Experiment], Iterable[Watcher]] = lambda *_: (),
     fresh: bool = False,
+    signals: Signals | None = None,
 ) -> dict[str, list[Run]]:
-    """Carry out what is missing, in folders named by label, seed and settings; reuse the rest."""
+    """Carry out what is missing, and reuse the rest."""
     groups: dict[str, list[Run]] = {}
     for label, e in experiments:
-        folder = out / f"{label.replace('/', '_')}-seed{e.run.seed}-{fingerprint(e)}"
-        complete = (folder / "summary.json").is_file()
-        if complete and not fresh:
-            done = read_run(folder, e)
-        else:
-            if (folder / "config.toml").is_file():  # ours, unfinished or to be made anew
-                shutil.rmtree(folder)
-            done = run(e, folder, watch(label, e))
-        groups.setdefault(label, []).append(done)
+        groups.setdefault(label, []).append(
+            run_missing(e, folder_of(out, label, e), watch(label, e), signals, fresh)
+        )
     return groups
 
 
-def read_run(folder: Path, e: Experiment) -> Run:
+def folder_of(out: Path, label: str, e: Experiment) -> Path:
+    """Where a run of these settings belongs: named by label, seed and fingerprint."""
+    return out / f"{label.replace('/', '_')}-seed{e.run.seed}-{fingerprint(e)}"
+
+
+def run_missing(
+    e: Experiment,
+    folder: Path,
+    watchers: Iterable[Watcher] = (),
+    signals: Signals | None = None,
+    fresh: bool = False,
+) -> Run:
+    """A finished run is read, an unfinished one resumed, a missing one carried out."""
+    if fresh and (folder / "config.toml").is_file():
+        shutil.rmtree(folder)
+    if (folder / "summary.json").is_file():
+        return read_run(folder)
+    if (folder / "config.toml").is_file():
+        return resume(folder, watchers, signals=signals)
+    return run(e, folder, watchers, signals=signals)
+
+
+def read_run(folder: Path) -> Run:
     """A finished run from its folder."""
-    summary = json.loads((folder / "summary.json").read_text("utf-8"))
-    return Run(e, read_columns(folder / "rounds.csv"), summary, folder=folder)
+    try:
+        summary = json.loads((folder / "summary.json").read_text("utf-8"))
+        columns = read_columns(folder / "rounds.csv")
+    except (OSError, ValueError, StopIteration) as error:
+        raise BadInput(f"{folder}: is no finished run ({error})") from error
+    return Run(load(folder / "config.toml"), columns, summary, folder=folder)
 
 
 def accuracy_at(columns: dict[str, np.ndarray], blocks: float) -> float:

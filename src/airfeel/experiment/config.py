@@ -77,6 +77,9 @@ class Training(Section):
     rounds: Count | None = Field(100, description="round limit; leave out for none")
     dtype: Literal["float32", "float64"] = "float32"
     device: str = Field("cpu", description="compute device: cpu, cuda, cuda:1, …")
+    backend: Literal["auto", "torch", "stacked", "native"] = Field(
+        "auto", description="what carries local SGD out; auto is the fastest that can"
+    )
 
 
 class SchemeChoice(Section):
@@ -138,6 +141,16 @@ class RunOptions(Section):
     eval_every: Count = Field(1, description="rounds between two looks at the test set")
     idle_limit: Count = Field(
         100, description="idle rounds in a row after which the run has stalled"
+    )
+    checkpoint_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+        0, description="rounds between two checkpoints; 0 leaves it to checkpoint_minutes"
+    )
+    checkpoint_minutes: Positive = Field(2.0, description="minutes after which one is due anyhow")
+    record_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+        0, description="keep Fading and Plan of every so many rounds; 0 keeps none"
+    )
+    memory: Literal["ram", "file", "bfloat16"] = Field(
+        "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
     )
     threads: Annotated[int, Field(ge=0, strict=True)] = Field(
         0, description="worker threads; 0 for all cores. Changes no result"

@@ -105,6 +105,15 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
     return {name: _column([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a CSV file of ours, as they were before they were written."""
+    found = read_columns(path)
+    return [
+        dict(zip(found, values, strict=True))
+        for values in zip(*(column.tolist() for column in found.values()), strict=True)
+    ]
+
+
 def columns(rows: Iterable[Row], names: Iterable[str]) -> dict[str, np.ndarray]:
     """The columns of rows that were never written to a file."""
     rows = list(rows)

@@ -3,8 +3,10 @@
 import importlib
 import math
 import time
+import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,12 +16,15 @@ from torch import Tensor
 
 from airfeel.engines.threads import Threads
 from airfeel.experiment import rows
-from airfeel.experiment.build import build
+from airfeel.experiment.build import Setup, build
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import load
 from airfeel.experiment.rows import Row
-from airfeel.experiment.store import Store, fingerprint
+from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.experiment.store import Store
+from airfeel.experiment.summary import summarise
 from airfeel.round import play_round, start
-from airfeel.types import Reason, Report, State, World
+from airfeel.types import BadInput, Reason, Report, State, World
 
 
 @runtime_checkable
@@ -52,66 +57,143 @@ class Run:
 
 
 def run(
-    experiment: Experiment, out: str | Path | None = None, watchers: Iterable[Watcher] = ()
+    experiment: Experiment,
+    out: str | Path | None = None,
+    watchers: Iterable[Watcher] = (),
+    *,
+    signals: Signals | None = None,
 ) -> Run:
     """Carry out an experiment; with `out`, into that folder, which must be new or empty."""
-    watchers = tuple(watchers)
     setup = build(experiment)
-    engine = Threads(setup.world, experiment.run.threads)
-    try:
-        if out is None:
-            return _loop(experiment, setup, engine, None, watchers)
-        with Store(Path(out), experiment) as store:
-            return _loop(experiment, setup, engine, store, watchers)
-    finally:
-        engine.close()
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(Path(out), experiment)) if out is not None else None
+        return _carry_out(experiment, setup, store, tuple(watchers), signals, stack)
 
 
-def _loop(
-    e: Experiment, setup: Any, engine: Threads, store: Store | None, watchers: tuple[Watcher, ...]
+def resume(
+    folder: str | Path, watchers: Iterable[Watcher] = (), *, signals: Signals | None = None
 ) -> Run:
-    world, scheme, streams = setup.world, setup.scheme, setup.streams
-    began = clock = time.perf_counter()
-    written: list[Row] = []
+    """Go on with an unfinished run, to the very result that it would have had uninterrupted."""
+    folder = Path(folder)
+    if not (folder / "config.toml").is_file():
+        raise BadInput(f"{folder}: is no run folder, it has no config.toml")
+    if (folder / "summary.json").is_file():
+        raise BadInput(f"{folder}: is complete, there is nothing to resume")
+    experiment = load(folder / "config.toml")
+    setup = build(experiment)
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(folder, experiment, resume=True))
+        for fault in store.faults:
+            went = store.found.state.round if store.found else 0
+            warnings.warn(f"{fault}; going on from round {went}", stacklevel=2)
+        return _carry_out(experiment, setup, store, tuple(watchers), signals, stack)
 
-    def keep(row: Row, report: Report | None) -> None:
-        written.append(row)
-        if store:
-            store.add(row, rows.device_rows(report) if report else ())
-        for watcher in watchers:
+
+def _carry_out(
+    e: Experiment,
+    setup: Setup,
+    store: Store | None,
+    watchers: tuple[Watcher, ...],
+    signals: Signals | None,
+    stack: ExitStack,
+) -> Run:
+    engine = Threads(setup.world, e.run.threads, e.run.memory)
+    stack.callback(engine.close)
+    for watcher in watchers:
+        watcher.begin(e, setup.world)
+    loop = _Loop(e, setup, engine, store, watchers, signals or Signals())
+    return loop.play()
+
+
+@dataclass
+class _Loop:
+    """One run under way."""
+
+    e: Experiment
+    setup: Setup
+    engine: Threads
+    store: Store | None
+    watchers: tuple[Watcher, ...]
+    signals: Signals
+    written: list[Row] = field(default_factory=list)
+    saved_at: float = field(default_factory=time.monotonic)
+
+    def play(self) -> Run:
+        state = self.first()
+        reason = _over(self.e, state, self.written[-1])
+        while reason is None:
+            state, reason = self.round(state)
+            self.keep_safe(state, reason)
+        return self.finish(state, reason)
+
+    def first(self) -> State:
+        """The state to begin with: the checkpoint's, or that of round 0."""
+        if self.store and self.store.found:
+            found = self.store.found
+            self.engine.memory.copy_(found.memory)
+            self.written = rows.read_rows(self.store.folder / "rounds.csv")
+            for watcher in self.watchers:
+                watcher.row(self.written[-1])
+            return found.state
+        clock = time.perf_counter()
+        setup = self.setup
+        state = start(setup.scheme.learn, setup.world, setup.streams, self.engine)
+        look = self.engine.evaluate(state.theta)
+        self.keep(rows.first_row(*look, time.perf_counter() - clock), None)
+        return state
+
+    def round(self, state: State) -> tuple[State, str | None]:
+        """One round, its row, and why the run ends with it, if it does."""
+        e, setup = self.e, self.setup
+        clock = time.perf_counter()
+        t = state.round + 1
+        look = t % e.run.eval_every == 0 or t == e.training.rounds
+        after, report = play_round(
+            setup.scheme, setup.world, state, setup.streams, self.engine, measure=look
+        )
+        if report is None:
+            return state, "budget"
+        seen = self.engine.evaluate(after.theta) if look else (math.nan, math.nan)
+        seconds = time.perf_counter() - clock
+        self.keep(rows.round_row(report, after, e.radio.subchannels, *seen, seconds), report)
+        return after, _ended(e, after, report) or _over(e, after, self.written[-1])
+
+    def keep(self, row: Row, report: Report | None) -> None:
+        self.written.append(row)
+        if self.store:
+            every = self.e.run.record_every
+            wanted = every > 0 and report is not None and report.round % every == 0
+            self.store.add(row, report, keep=wanted)
+        for watcher in self.watchers:
             watcher.row(row)
 
-    for watcher in watchers:
-        watcher.begin(e, world)
-    state = start(scheme.learn, world, streams, engine)
-    accuracy, loss = engine.evaluate(state.theta)
-    keep(rows.first_row(accuracy, loss, time.perf_counter() - clock), None)
-    reason = _stop_before(e, state, written[-1])
-    while reason is None:
-        clock = time.perf_counter()
-        look = (state.round + 1) % e.run.eval_every == 0 or state.round + 1 == e.training.rounds
-        after, report = play_round(scheme, world, state, streams, engine, measure=look)
-        if report is None:
-            reason = "budget"
-            break
-        state = after
-        accuracy, loss = engine.evaluate(state.theta) if look else (math.nan, math.nan)
-        seconds = time.perf_counter() - clock
-        keep(rows.round_row(report, state, world.subchannels, accuracy, loss, seconds), report)
-        reason = _stop_after(e, state, report) or _stop_before(e, state, written[-1])
-    if math.isnan(accuracy):
-        accuracy, loss = engine.evaluate(state.theta)
-    columns = rows.columns(written, rows.ROUND_COLUMNS)
-    seconds = time.perf_counter() - began
-    summary = _summary(e, world, state, columns, reason, accuracy, loss, seconds)
-    if store:
-        store.finish(summary)
-    for watcher in watchers:
-        watcher.end(summary)
-    return Run(e, columns, summary, state.theta, store.folder if store else None)
+    def keep_safe(self, state: State, reason: str | None) -> None:
+        """A checkpoint when one is due; a run that was asked to stop is saved and stops."""
+        options = self.e.run
+        stop = self.signals.received if reason is None else None
+        late = time.monotonic() - self.saved_at >= 60.0 * options.checkpoint_minutes
+        due = options.checkpoint_every > 0 and state.round % options.checkpoint_every == 0
+        if self.store and reason is None and (due or late or stop):
+            self.store.save(state, self.engine.memory)
+            self.saved_at = time.monotonic()
+        if stop:
+            raise Interrupted(stop)
+
+    def finish(self, state: State, reason: str) -> Run:
+        accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))
+        if math.isnan(loss):
+            accuracy, loss = self.engine.evaluate(state.theta)
+        columns = rows.columns(self.written, rows.ROUND_COLUMNS)
+        summary = summarise(self.e, self.setup, state, columns, reason, accuracy, loss)
+        if self.store:
+            self.store.finish(summary, self.setup.world.model.named(state.theta))
+        for watcher in self.watchers:
+            watcher.end(summary)
+        folder = self.store.folder if self.store else None
+        return Run(self.e, columns, summary, state.theta, folder)
 
 
-def _stop_before(e: Experiment, state: State, row: Row) -> str | None:
+def _over(e: Experiment, state: State, row: Row) -> str | None:
     """Reasons that hold for a state: nothing further may be played."""
     target = e.budget.target_accuracy
     if not torch.isfinite(state.theta).all():
@@ -127,46 +209,12 @@ def _stop_before(e: Experiment, state: State, row: Row) -> str | None:
     return None
 
 
-def _stop_after(e: Experiment, state: State, report: Report) -> str | None:
+def _ended(e: Experiment, state: State, report: Report) -> str | None:
     """Reasons that only a round can give."""
     trained = [r for r in report.plan.reason if r is not Reason.NOT_INVITED]
     if trained and all(r is Reason.NOT_FINITE for r in trained):
         return "diverged"
-    size = float(torch.linalg.vector_norm(state.theta))
-    if state.idle == 0 and report.update_norm <= e.budget.convergence * size:
-        return "converged" if e.budget.convergence else None
+    limit = e.budget.convergence * float(torch.linalg.vector_norm(state.theta))
+    if e.budget.convergence and state.idle == 0 and report.update_norm <= limit:
+        return "converged"
     return None
-
-
-def _summary(
-    e: Experiment,
-    world: World,
-    state: State,
-    columns: dict[str, np.ndarray],
-    reason: str,
-    accuracy: float,
-    loss: float,
-    seconds: float,
-) -> dict[str, Any]:
-    played = columns["round"] > 0
-    known = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
-    energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
-    numbers = {
-        "test_accuracy": accuracy,
-        "test_loss": loss,
-        "best_accuracy": max([*known, accuracy]) if world.data.classes else math.nan,
-        "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
-        "energy_joules": energy * e.radio.symbol_seconds,
-        "allocation_gap": float(state.policy["gap"]),
-    }
-    return {
-        "scheme": e.scheme.name,
-        "reason": reason,
-        "rounds": int(columns["round"][-1]),
-        "slots": int(columns["slots"].sum()),
-        "resource_blocks": int(columns["resource_blocks"][-1]),
-        "dim": world.dim,
-        "seed": e.run.seed,
-        "seconds": seconds,
-        "fingerprint": fingerprint(e),
-    } | {k: v if math.isfinite(v) else None for k, v in numbers.items()}

@@ -1,22 +1,40 @@
-"""The folder of a run: config.toml, rounds.csv, devices.csv, summary.json."""
+"""The folder of a run: settings, facts, rows, checkpoints, the model and a summary.
+
+config.toml        every setting, resolved
+facts.json         versions, machine, git commit
+rounds.csv         one row a round
+devices.csv        one row a device and round
+records/           Fading and Plan of some rounds (run.record_every)
+checkpoint*.safetensors   the newest State and the one before
+model.safetensors  the final model, by parameter name
+summary.json       written last: a run that has one is complete
+"""
 
 import csv
 import hashlib
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import tomli_w
+from filelock import FileLock, Timeout
+from safetensors.torch import save
+from torch import Tensor
 
+from airfeel.experiment import checkpoint, record
+from airfeel.experiment.checkpoint import Checkpoint, write_whole
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, cells
-from airfeel.types import BadInput
+from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, cells, device_rows
+from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
+_TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
+_NO_EFFECT = {"threads", "checkpoint_every", "checkpoint_minutes"}  # on any result
 
 
 def as_toml(e: Experiment) -> str:
@@ -26,57 +44,112 @@ def as_toml(e: Experiment) -> str:
 
 def fingerprint(e: Experiment) -> str:
     """What decides a run's result, hashed: the version, and the settings but for places."""
-    settings = e.model_dump(mode="json", exclude={"data": {"dir"}, "run": {"threads"}})
+    settings = e.model_dump(mode="json", exclude={"data": {"dir"}, "run": _NO_EFFECT})
     text = json.dumps([VERSION, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def facts() -> dict[str, Any]:
-    """The machine and the packages, for the record."""
+    """The machine, the packages and the commit, for the record."""
     packages = ("airfeel", "torch", "numpy", "scipy")
     return {
         "versions": {"python": platform.python_version()}
         | {name: metadata.version(name) for name in packages},
         "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+        "commit": _commit(),
     }
 
 
-class Store:
-    """Writes one run. Rows are appended as they come, and reach the file at once."""
+def _commit() -> str | None:
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return found.stdout.strip() or None
 
-    def __init__(self, folder: Path, e: Experiment) -> None:
+
+class Store:
+    """Writes one run, and is its only writer. Rows reach their file at once.
+
+    A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
+    checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones.
+    """
+
+    def __init__(self, folder: Path, e: Experiment, *, resume: bool = False) -> None:
         self.folder = folder
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        self.found: Checkpoint | None = None
+        self.faults: list[str] = []
+        if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise BadInput(f"--out {folder}: already holds something; name a new or empty folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "config.toml").write_text(as_toml(e), "utf-8")
-            self._rounds = (folder / "rounds.csv").open("w", newline="", encoding="utf-8")
-            self._devices = (folder / "devices.csv").open("w", newline="", encoding="utf-8")
+            self._lock = FileLock(folder / ".lock")
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise BadInput(f"{folder}: another process is writing this run") from error
         except OSError as error:
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
-        self._write(self._rounds, [ROUND_COLUMNS])
-        self._write(self._devices, [DEVICE_COLUMNS])
+        try:
+            self._open(e, resume)
+        except OSError as error:
+            self._lock.release()
+            raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
 
-    def add(self, row: Row, devices: Iterable[Row] = ()) -> None:
-        self._write(self._rounds, [cells(row, ROUND_COLUMNS)])
-        self._write(self._devices, [cells(d, DEVICE_COLUMNS) for d in devices])
+    def _open(self, e: Experiment, resume: bool) -> None:
+        if resume:
+            self.found, self.faults = checkpoint.newest(self.folder)
+        else:
+            write_whole(self.folder / "config.toml", as_toml(e).encode())
+            write_whole(self.folder / "facts.json", json.dumps(facts(), indent=2).encode())
+        self._files = {name: self._table(name) for name in _TABLES}
 
-    def finish(self, summary: dict[str, Any]) -> None:
-        """The summary is written last, in one step: a run that has one is complete."""
+    def _table(self, name: str) -> IO[str]:
+        """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
+        path = self.folder / name
+        if self.found is None:
+            write_whole(path, (",".join(_TABLES[name]) + "\n").encode())
+        else:
+            size = self.found.bytes[name]
+            if path.stat().st_size > size:
+                with path.open("rb") as file:
+                    write_whole(path, file.read(size))
+        return path.open("a", newline="", encoding="utf-8")
+
+    def add(self, row: Row, report: Report | None = None, *, keep: bool = False) -> None:
+        """Append a round; `keep` also stores its Fading and Plan."""
+        self._append("devices.csv", device_rows(report) if report else ())
+        self._append("rounds.csv", [row])
+        if report and keep:
+            record.save(self.folder, report)
+
+    def save(self, state: State, memory: Tensor) -> None:
+        """A checkpoint of everything up to now."""
+        sizes = {}
+        for name, file in self._files.items():
+            file.flush()
+            os.fsync(file.fileno())
+            sizes[name] = os.fstat(file.fileno()).st_size
+        checkpoint.write(self.folder, Checkpoint(state, memory, sizes))
+
+    def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
+        """The final model, then the summary: a run that has one is complete."""
+        write_whole(self.folder / "model.safetensors", save(model))
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
-        temporary = self.folder / "summary.json.part"
-        temporary.write_text(text, "utf-8")
-        temporary.replace(self.folder / "summary.json")
+        write_whole(self.folder / "summary.json", text.encode())
 
     def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._rounds.close()
-        self._devices.close()
+        for file in self._files.values():
+            file.close()
+        self._lock.release()
 
-    @staticmethod
-    def _write(file: Any, rows: Iterable[Iterable[str]]) -> None:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+    def _append(self, name: str, rows: Iterable[Row]) -> None:
+        file = self._files[name]
+        columns = _TABLES[name]
+        csv.writer(file, lineterminator="\n").writerows(cells(row, columns) for row in rows)
         file.flush()

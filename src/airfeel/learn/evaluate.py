@@ -30,7 +30,7 @@ def evaluate(
         net.flat.copy_(theta)
         part = slice(start, start + _BATCH)
         target = data.test_y[part]
-        output = net(data.inputs(data.test_x[part], model.dtype))
+        output = net(model.laid_out(data.inputs(data.test_x[part], model.dtype)))
         hits = int((output.argmax(dim=-1) == target).sum()) if model.classes else 0
         return hits, float(model.loss(output, target)) * len(target)
 

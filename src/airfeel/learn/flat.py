@@ -48,7 +48,9 @@ class FlatModel:
         self.classes = classes
         self.shapes = [p.shape for p in self._trained(self.module)]
         self.sizes = [s.numel() for s in self.shapes]
+        self.names = [n for n, p in self.module.named_parameters() if p.requires_grad]
         self.dim = sum(self.sizes)
+        self._convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
         if self.dim == 0:
             raise BadInput("model: has no trainable parameter; at least one is needed")
         self._local = threading.local()
@@ -60,6 +62,20 @@ class FlatModel:
     def initial(self) -> Float[Tensor, "D"]:
         """The vector the module was made with."""
         return torch.cat([p.detach().flatten() for p in self._trained(self.module)])
+
+    def split(self, theta: Float[Tensor, "D"]) -> dict[str, Tensor]:
+        """Views into a vector as the module's trainable parameters, by name."""
+        parts = torch.split(theta, self.sizes)
+        shaped = (part.view(shape) for part, shape in zip(parts, self.shapes, strict=True))
+        return dict(zip(self.names, shaped, strict=True))
+
+    def laid_out(self, x: Tensor) -> Tensor:
+        """Inputs in the memory order that convolutions on a CPU are fastest with."""
+        return x.contiguous(memory_format=torch.channels_last) if self._convolves else x
+
+    def named(self, theta: Float[Tensor, "D"]) -> dict[str, Tensor]:
+        """Copies on the CPU as the module's parameters, by name; `load_state_dict` takes them."""
+        return {name: part.clone().cpu() for name, part in self.split(theta).items()}
 
     def replica(self) -> Replica:
         """This thread's own copy of the network; its `flat` may be written to."""

@@ -1,0 +1,24 @@
+"""airfeel config."""
+
+import json
+
+import typer
+
+from airfeel.cli.run import Set, Source
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import load
+from airfeel.experiment.store import as_toml
+
+app = typer.Typer(help="Show settings.", no_args_is_help=True)
+
+
+@app.command()
+def show(source: Source, set_: Set = None) -> None:
+    """Print every setting of a preset or file, resolved, as TOML."""
+    typer.echo(as_toml(load(source, set_ or ())), nl=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of the settings, with units and legal ranges."""
+    typer.echo(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))

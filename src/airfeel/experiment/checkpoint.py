@@ -1,0 +1,140 @@
+"""The whole State on disk: nothing that can run when loaded, written in one step, checked by a sum.
+
+A folder holds the newest checkpoint and the one before. A checkpoint knows how many bytes of each
+CSV file belong to it, so that a resumed run can cut what came after.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from airfeel.types import State
+
+NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A state, the devices' error memory, and the bytes of each file that go with them."""
+
+    state: State
+    memory: Tensor
+    bytes: Mapping[str, int]
+
+
+class Damaged(Exception):
+    """A checkpoint that is not what was written."""
+
+
+def write(folder: Path, checkpoint: Checkpoint) -> None:
+    """Save, keeping the one before; a crash at any point leaves at least one of them whole."""
+    state = checkpoint.state
+    tensors = {
+        "theta": state.theta,
+        "update": state.update,
+        "support": state.support,
+        "spent": torch.from_numpy(state.spent),
+        "memory": checkpoint.memory,
+    } | {f"policy.{k}": torch.from_numpy(np.asarray(v)) for k, v in state.policy.items()}
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+    numbers = {"round": state.round, "slots": state.slots, "idle": state.idle}
+    facts = json.dumps(numbers | {"bytes": dict(checkpoint.bytes)}, sort_keys=True)
+    content = save(tensors, {"facts": facts, "sha256": _digest(tensors, facts)})
+    if (folder / NEWEST).exists():
+        os.replace(folder / NEWEST, folder / PREVIOUS)
+    write_whole(folder / NEWEST, content)
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint in a file; raises Damaged unless it is exactly what was written."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            told = file.metadata() or {}
+        facts = told["facts"]
+        if told["sha256"] != _digest(tensors, facts):
+            raise Damaged(f"{path.name}: its checksum does not match")
+        numbers = json.loads(facts)
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise Damaged(f"{path.name}: cannot be read ({error})") from error
+    policy = {
+        name.removeprefix("policy."): tensor.numpy()
+        for name, tensor in tensors.items()
+        if name.startswith("policy.")
+    }
+    state = State(
+        round=numbers["round"],
+        theta=tensors["theta"],
+        update=tensors["update"],
+        support=tensors["support"],
+        spent=tensors["spent"].numpy(),
+        slots=numbers["slots"],
+        idle=numbers["idle"],
+        policy=policy,
+    )
+    return Checkpoint(state, tensors["memory"], numbers["bytes"])
+
+
+def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest whole checkpoint, if any, and what was wrong with newer ones."""
+    faults: list[str] = []
+    for name in (NEWEST, PREVIOUS):
+        if (folder / name).exists():
+            try:
+                found = read(folder / name)
+                _fits(folder, found)
+                return found, faults
+            except Damaged as damage:
+                faults.append(str(damage))
+    return None, faults
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file in one step: it is there whole and durable, or not at all."""
+    temporary = path.with_name(f"{path.name}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _fits(folder: Path, checkpoint: Checkpoint) -> None:
+    """A checkpoint whose rows are gone is of no use."""
+    for name, size in checkpoint.bytes.items():
+        path = folder / name
+        if not path.exists() or path.stat().st_size < size:
+            raise Damaged(
+                f"{name}: holds less than the checkpoint of round {checkpoint.state.round}"
+            )
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:
+    total = hashlib.sha256(facts.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        total.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        total.update(tensor.numpy().tobytes())
+    return total.hexdigest()

@@ -1,0 +1,90 @@
+"""Fading and Plan of some rounds, one safetensors file each: records/round-000010.safetensors."""
+
+import dataclasses
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from airfeel.types import BadInput, Fading, Plan, Reason, Report
+
+_FOLDER = "records"
+_SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
+    ("active", "batch", "rate", "needed", "budget"), "N"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One recorded round: the sky, and what was planned under it."""
+
+    round: int
+    fading: Fading
+    plan: Plan
+
+
+def save(folder: Path, report: Report) -> None:
+    """Keep a round's Fading and Plan in the run's folder; the file appears whole or not at all."""
+    plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
+    arrays = {k: v for k, v in plan.items() if k in _SHAPES} | {"gain": report.fading.gain}
+    facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES}
+    facts |= {"round": report.round, "noise": report.fading.noise}
+    path = folder / _FOLDER / f"round-{report.round:06d}.safetensors"
+    path.parent.mkdir(exist_ok=True)
+    data = to_bytes(
+        {k: np.ascontiguousarray(v) for k, v in arrays.items()}, {"record": json.dumps(facts)}
+    )
+    temporary = path.with_suffix(".part")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def paths(folder: Path) -> list[Path]:
+    """The files of a run's recorded rounds, in their order."""
+    return sorted((folder / _FOLDER).glob("round-*.safetensors"), key=lambda p: (len(p.name), p))
+
+
+def read(path: Path) -> Record:
+    """A recorded round from its file."""
+    try:
+        with safe_open(path, framework="np") as file:
+            facts = json.loads(file.metadata()["record"])
+            arrays = {name: file.get_tensor(name) for name in _SHAPES}
+        _check(arrays, facts)
+        fading = Fading(arrays.pop("gain"), facts.pop("noise"))
+        number, reasons = facts.pop("round"), tuple(Reason(r) for r in facts.pop("reason"))
+        facts = {k: math.nan if v is None else v for k, v in facts.items()}
+        return Record(number, fading, Plan(reason=reasons, **arrays, **facts))
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path}: is not a recorded round that can be read ({error})") from error
+
+
+def read_all(folder: Path) -> list[Record]:
+    """All recorded rounds of a run, in their order."""
+    return [read(path) for path in paths(folder)]
+
+
+def _check(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+    """Refuse arrays that do not belong together."""
+    (n, m), groups = arrays["gain"].shape, len(arrays["owner"])
+    size = {"N": n, "M": m, "G": groups}
+    for name, letters in _SHAPES.items():
+        if arrays[name].shape != tuple(size[letter] for letter in letters):
+            raise ValueError(f"{name} has shape {arrays[name].shape}")
+    if len(facts["reason"]) != n:
+        raise ValueError(f"{len(facts['reason'])} reasons for {n} devices")
+    if groups and m and not (arrays["owner"].min() >= -1 and arrays["owner"].max() < n):
+        raise ValueError("owner names a device that is not there")
+
+
+def _null(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

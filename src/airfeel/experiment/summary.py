@@ -1,0 +1,47 @@
+"""A run in a few numbers."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from airfeel.experiment.build import Setup
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.store import fingerprint
+from airfeel.types import State
+
+
+def summarise(
+    e: Experiment,
+    setup: Setup,
+    state: State,
+    columns: dict[str, np.ndarray],
+    reason: str,
+    accuracy: float,
+    loss: float,
+) -> dict[str, Any]:
+    """What summary.json says; a number that is not known is null there."""
+    world = setup.world
+    played = columns["round"] > 0
+    known = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
+    energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
+    numbers = {
+        "test_accuracy": accuracy,
+        "test_loss": loss,
+        "best_accuracy": max([*known, accuracy]) if world.data.classes else math.nan,
+        "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
+        "energy_joules": energy * e.radio.symbol_seconds,
+        "allocation_gap": float(state.policy["gap"]),
+    }
+    return {
+        "scheme": e.scheme.name,
+        "reason": reason,
+        "rounds": int(columns["round"][-1]),
+        "slots": int(columns["slots"].sum()),
+        "resource_blocks": int(columns["resource_blocks"][-1]),
+        "dim": world.dim,
+        "backend": getattr(getattr(setup.scheme.learn, "backend", None), "name", None),
+        "seed": e.run.seed,
+        "seconds": float(columns["seconds"].sum()),
+        "fingerprint": fingerprint(e),
+    } | {k: v if math.isfinite(v) else None for k, v in numbers.items()}

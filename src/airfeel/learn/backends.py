@@ -1,0 +1,197 @@
+"""Ways of carrying out the same local SGD, all behind one signature and fed with the same batches.
+
+| name      | what it is                                       | where it is at home             |
+|-----------|--------------------------------------------------|---------------------------------|
+| `native`  | a C++ kernel, float32, sequential networks       | a CPU with a compiler           |
+| `stacked` | all devices of a block at once (vmap of grad)    | a GPU; small models             |
+| `torch`   | one device after the other, any `nn.Module`      | everywhere                      |
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from airfeel.learn import native
+from airfeel.learn.flat import FlatModel
+from airfeel.learn.models import dropout_dice
+from airfeel.types import BadInput, Dataset
+
+_STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
+_Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """local_sgd(theta, batches, …) → Δ [n D] and the mean batch loss [n]."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def block(self) -> int: ...  # devices that one call should have, at most
+    def __call__(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+        seeds: Sequence[int] | None = None,
+    ) -> _Out: ...
+
+
+@dataclass(frozen=True)
+class Torch:
+    """One device after the other: any module, any compute device, dropout."""
+
+    model: FlatModel
+    data: Dataset
+    name: str = "torch"
+    block: int = 1
+
+    def __call__(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+        seeds: Sequence[int] | None = None,
+    ) -> _Out:
+        delta = theta.new_empty((len(batches), len(theta)))
+        loss = np.empty(len(batches))
+        for n, steps in enumerate(torch.from_numpy(batches).to(theta.device)):
+            dice = None if seeds is None else torch.Generator().manual_seed(seeds[n])
+            token = dropout_dice.set(dice)
+            try:
+                loss[n] = self._device(theta, steps, learning_rate, delta[n])
+            finally:
+                dropout_dice.reset(token)
+        return delta, loss
+
+    def _device(
+        self,
+        theta: Float[Tensor, "D"],
+        steps: Int64[Tensor, "H B"],
+        learning_rate: float,
+        out: Float[Tensor, "D"],
+    ) -> float:
+        net, data = self.model.replica(), self.data
+        net.flat.copy_(theta)
+        losses = []
+        for index in steps:
+            x = data.inputs(data.train_x[index], theta.dtype)
+            loss = self.model.loss(net(self.model.laid_out(x)), data.train_y[index])
+            gradient = torch.autograd.grad(loss, net.parameters)
+            with torch.no_grad():
+                torch._foreach_add_(net.parameters, gradient, alpha=-learning_rate)
+            losses.append(loss.detach())
+        torch.sub(net.flat, theta, out=out)
+        return float(torch.stack(losses).to(torch.float64).mean())
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """All devices of a block advance together: vmap of the gradient over the devices."""
+
+    model: FlatModel
+    data: Dataset
+    name: str = "stacked"
+
+    @property
+    def block(self) -> int:
+        each = 3 * self.model.dim * torch.finfo(self.model.dtype).bits // 8
+        return int(np.clip(_STACK_BYTES // each, 1, 1024))
+
+    def __call__(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+        seeds: Sequence[int] | None = None,
+    ) -> _Out:
+        model, data = self.model, self.data
+        net = model.replica()
+
+        def loss_of(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
+            return model.loss(torch.func.functional_call(net.module, model.split(flat), x), y)
+
+        gradient = torch.func.vmap(torch.func.grad_and_value(loss_of))
+        flat = theta.expand(len(batches), -1).clone()
+        losses = []
+        for index in torch.from_numpy(batches).to(theta.device).transpose(0, 1):
+            x = data.train_x[index]
+            x = data.inputs(x.flatten(0, 1), theta.dtype).view(x.shape)
+            step, loss = gradient(flat, x, data.train_y[index])
+            flat.sub_(step, alpha=learning_rate)
+            losses.append(loss.detach())
+        mean = torch.stack(losses).to(torch.float64).mean(dim=0)
+        return flat - theta, mean.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Native:
+    """The C++ kernel; one core a call."""
+
+    network: native.Network
+    data: Dataset
+    name: str = "native"
+
+    @property
+    def block(self) -> int:
+        return 1 if self.network.parameters > 20_000 else 16  # a call costs as much as some steps
+
+    def __call__(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+        seeds: Sequence[int] | None = None,
+    ) -> _Out:
+        data = self.data
+        shift, scale = data.shift.float(), data.scale.float()
+        delta, loss = native.local_sgd(
+            self.network, theta, data.train_x, data.train_y, batches, learning_rate, shift, scale
+        )
+        return delta, loss.numpy()
+
+
+def choose(name: str, model: FlatModel, data: Dataset, dropout: bool = False) -> Backend:
+    """The backend of that name; `auto` takes the fastest that can do this model here."""
+    on_cpu = model.device.type == "cpu"
+    if name == "torch":
+        return Torch(model, data)
+    if name == "stacked":
+        if dropout:
+            raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
+        return Stacked(model, data)
+    why = _not_native(model, data, dropout)
+    if why is None:
+        return Native(native.describe(model.module, data.shape), data)
+    if name == "native":
+        raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
+    if on_cpu and model.dtype == torch.float32 and not dropout:
+        _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
+    return Stacked(model, data) if not on_cpu and not dropout else Torch(model, data)
+
+
+def _not_native(model: FlatModel, data: Dataset, dropout: bool) -> str | None:
+    """Why the kernel cannot train this model; None if it can."""
+    if model.device.type != "cpu" or model.dtype != torch.float32:
+        return f"it computes in float32 on the CPU, not in {model.dtype} on {model.device}"
+    if dropout:
+        return "it has no dropout"
+    if not model.classes or data.train_x.dtype not in (torch.uint8, torch.float32):
+        return "it trains classifiers on uint8 or float32 inputs"
+    try:
+        native.describe(model.module, data.shape)
+    except native.Unsupported as error:
+        return str(error)
+    return native.available()
+
+
+@cache
+def _say_once(text: str) -> None:
+    logging.getLogger("airfeel").warning(text)

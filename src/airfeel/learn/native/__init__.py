@@ -1,0 +1,131 @@
+"""Local SGD in C++ for sequential networks of convolutions and linear layers, one core a call.
+
+The kernel is compiled on first use by the system's C++ compiler. It releases the interpreter lock:
+one Python thread a core trains one device each, and how devices are shared out changes no bit of
+the result. A thread keeps the memory of its last network until it ends.
+"""
+
+import ctypes
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Float64
+from torch import Tensor
+
+from airfeel.learn.native.build import BuildError, library
+from airfeel.learn.native.describe import Network, Unsupported, describe
+from airfeel.types import BadInput
+
+__all__ = ["Network", "Unsupported", "available", "describe", "local_sgd"]
+
+Array = Tensor | np.ndarray
+
+
+def available() -> str | None:
+    """None if the kernel works here (building it if need be), else the reason why it does not."""
+    try:
+        library()
+    except BuildError as error:
+        return str(error)
+    return None
+
+
+def local_sgd(
+    network: Network,
+    theta: Array,
+    x: Array,
+    y: Array,
+    batches: Array,
+    learning_rate: float,
+    shift: Array,
+    scale: Array,
+    *,
+    out: Array | None = None,
+) -> tuple[Float32[Tensor, "n D"], Float64[Tensor, "n"]]:
+    """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i), and the mean batch loss.
+
+    Sun et al. 2022, Algorithm 1. F is the mean cross-entropy of a batch, on inputs
+    (x − shift)·scale. Every array must be contiguous and on the CPU; each is checked, and what
+    does not fit raises `BadInput`.
+
+    theta:         w, float32 [D], in PyTorch's order of parameters
+    x, y:          samples, uint8 or float32 [S, C, height, width], and labels, int64 [S]
+    batches:       sample indices, int64 [n, H, B]: n devices, H steps, B samples a step
+    learning_rate: η
+    shift, scale:  for each channel, float32 [C]
+    out:           receives Δ, float32 [n, D]; allocated if None
+    """
+    w = _checked("theta", theta, (network.parameters,), np.float32)
+    samples = _checked("x", x, (None, *network.shape), np.uint8, np.float32)
+    labels = _checked("y", y, (len(samples),), np.int64)
+    index = _checked("batches", batches, (None, None, None), np.int64)
+    n, steps, size = index.shape
+    if out is None:
+        out = torch.empty((n, network.parameters), dtype=torch.float32)
+    delta = _checked("out", out, (n, network.parameters), np.float32)
+    channels = (network.shape[0],)
+    moves = [
+        _checked("shift", shift, channels, np.float32),
+        _checked("scale", scale, channels, np.float32),
+    ]
+    loss = np.empty(n)
+    _check_values(network, labels, index, learning_rate, delta)
+    if np.may_share_memory(delta, w):
+        raise BadInput("out: shares memory with theta, must have its own")
+    status = library().airfeel_local_sgd(
+        *(_address(network.table), ctypes.c_int64(len(network.table))),
+        *(_address(w), ctypes.c_int64(w.size)),
+        *(_address(samples), ctypes.c_int64(samples.dtype == np.uint8), _address(labels)),
+        *(_address(a) for a in moves),
+        *(_address(index), ctypes.c_int64(n), ctypes.c_int64(steps), ctypes.c_int64(size)),
+        *(ctypes.c_float(learning_rate), _address(delta), _address(loss)),
+    )
+    if status:
+        raise MemoryError(f"no memory for a mini-batch of {size} samples in this network")
+    return torch.as_tensor(out), torch.from_numpy(loss)
+
+
+def _checked(name: str, value: Array, shape: tuple[int | None, ...], *dtypes: type) -> np.ndarray:
+    """The array behind `value`, not copied, if its shape (None: any) and its type are legal."""
+    if isinstance(value, Tensor):
+        if value.device.type != "cpu" or value.layout != torch.strided:
+            raise BadInput(f"{name}: lies on {value.device}, must be a dense tensor on the CPU")
+        value = value.detach().numpy()
+    if not isinstance(value, np.ndarray):
+        raise BadInput(f"{name}: {type(value).__name__} is neither a tensor nor an array")
+    if value.dtype not in dtypes:
+        legal = " or ".join(np.dtype(d).name for d in dtypes)
+        raise BadInput(f"{name}: type {value.dtype}, must be {legal}")
+    fits = len(shape) == value.ndim and all(
+        want in (None, have) for want, have in zip(shape, value.shape, strict=True)
+    )
+    if not fits:
+        legal = ", ".join("any" if n is None else str(n) for n in shape)
+        raise BadInput(f"{name}: shape {value.shape}, must be ({legal})")
+    if not (value.flags.c_contiguous and value.flags.aligned):
+        raise BadInput(f"{name}: strides {value.strides}, must be contiguous and aligned")
+    return value
+
+
+def _check_values(
+    network: Network, labels: np.ndarray, index: np.ndarray, learning_rate: float, delta: np.ndarray
+) -> None:
+    if index.shape[1] < 1 or not 1 <= index.shape[2] < 2**31:
+        raise BadInput(f"batches: shape {index.shape}, must hold at least one step of one sample")
+    if not math.isfinite(learning_rate):
+        raise BadInput(f"learning_rate: {learning_rate}, must be finite")
+    if not delta.flags.writeable:
+        raise BadInput("out: read-only, must be writeable")
+    _check_range("batches", index, len(labels), "sample indices")
+    _check_range("y", labels[index], network.classes, "labels in the batches")
+
+
+def _check_range(name: str, values: np.ndarray, end: int, what: str) -> None:
+    if values.size and (values.min() < 0 or values.max() >= end):
+        bad = values[(values < 0) | (values >= end)][0]
+        raise BadInput(f"{name}: {what} include {bad}, must be at least 0 and below {end}")
+
+
+def _address(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

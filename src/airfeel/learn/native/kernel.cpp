@@ -1,0 +1,63 @@
+// The door of the library, called through ctypes: local SGD on n devices, one after another.
+//
+// All that could go out of bounds (shapes, sample indices, labels) has been checked by the caller.
+
+#include "network.hpp"
+
+namespace airfeel {
+namespace {
+
+// A thread keeps its last network, so that a device costs no allocation and no page faults.
+struct Kept {
+    std::vector<int64_t> key;
+    std::unique_ptr<Network> network;
+};
+
+Network& network_for(const int64_t* table, int64_t layers, int64_t batch) {
+    thread_local Kept kept;
+    constexpr int64_t fields = sizeof(Layer) / sizeof(int64_t);
+    std::vector<int64_t> key(table, table + layers * fields);
+    key.push_back(batch);
+    if (kept.key != key) {
+        kept.network.reset();
+        kept.key.clear();
+        const Layer* first = reinterpret_cast<const Layer*>(table);
+        kept.network = std::make_unique<Network>(first, size_t(layers), int(batch));
+        kept.key = std::move(key);
+    }
+    return *kept.network;
+}
+
+}  // namespace
+}  // namespace airfeel
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// delta[n] = w_H − theta after H = steps steps from theta on the batches of device n; loss[n] is
+// the mean mini-batch loss. Returns 0, or 1 when memory ran out.
+EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
+                               const float* theta, int64_t parameters,
+                               const void* x, int64_t bytes, const int64_t* label,
+                               const float* shift, const float* scale,
+                               const int64_t* batches, int64_t devices, int64_t steps, int64_t batch,
+                               float rate, float* delta, double* loss) {
+    using namespace airfeel;
+    const FlushSubnormals flush;
+    try {
+        Network& network = network_for(table, layers, batch);
+        const Layer& first = *reinterpret_cast<const Layer*>(table);
+        const int channels = int(first.channels), pixels = int(first.height * first.width);
+        const Samples samples{x, bytes != 0, label, shift, scale, channels, pixels};
+        for (int64_t n = 0; n < devices; ++n) {
+            network.read(theta);
+            double sum = 0;
+            for (int64_t h = 0; h < steps; ++h)
+                sum += network.step(samples, batches + (n * steps + h) * batch, rate);
+            network.subtract(theta, delta + n * parameters);
+            loss[n] = sum / double(steps);
+        }
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+    return 0;
+}

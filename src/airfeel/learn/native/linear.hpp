@@ -1,0 +1,106 @@
+// A linear layer with the ReLU behind it, for the whole mini-batch at once; and the loss.
+#pragma once
+
+#include <cmath>
+
+#include "product.hpp"
+#include "stage.hpp"
+#include "weights.hpp"
+
+namespace airfeel {
+
+class Linear {
+   public:
+    // The input: an image of `in`, flattened, for each sample.
+    Linear(const Layer& layer, const Plane& in, int batch, bool wants_dx)
+        : weights(in.height * in.width, in.channels, in.stride, int(layer.outputs), layer.bias),
+          output(batch * weights.columns), dy(output.size()), batch_(batch), relu_(layer.relu),
+          bias_gradient_(weights.columns) {
+        if (!wants_dx) return;
+        dx = Buffer<float>(batch * weights.rows());
+        filters_ = Buffer<float>(weights.outputs * weights.rows());
+    }
+
+    void forward(const float* x) {
+        Product p = product(batch_, weights.columns, weights.rows());
+        p.a = x, p.a_row = weights.rows(), p.a_depth = 1;
+        p.b = weights.value.data(), p.b_depth = weights.columns;
+        p.out = output.data(), p.out_row = weights.columns;
+        p.bias = weights.bias.data(), p.relu = relu_;
+        multiply(p);
+    }
+
+    // From the gradient of the output, in `dy`, to that of the input, in `dx`; then the step
+    // itself.
+    void backward(const float* x, float rate) {
+        if (relu_) mask();
+        if (dx.size()) backward_input();
+        Product p = product(weights.rows(), weights.columns, batch_);
+        p.a = x, p.a_row = 1, p.a_depth = weights.rows();
+        p.b = dy.data(), p.b_depth = weights.columns;
+        p.out = weights.value.data(), p.out_row = weights.columns;
+        p.add = true, p.factor = -rate;
+        multiply(p);
+        step_bias(rate);
+    }
+
+    Weights weights;
+    Buffer<float> output, dy, dx;  // [batch][columns], [batch][columns], [batch][rows]
+
+   private:
+    static Product product(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth) {
+        Product p;
+        p.rows = int(rows), p.vectors = int(columns / lanes);
+        p.outer = p.inner = 1, p.depth = int(depth), p.part = 64;
+        p.a_outer = p.a_inner = p.b_inner = 0;
+        return p;
+    }
+
+    void mask() {
+        for (ptrdiff_t i = 0; i < dy.size(); i += lanes)
+            store(&dy[i], load(&output[i]) > Vec{} ? load(&dy[i]) : Vec{});
+    }
+
+    void backward_input() {
+        transpose(weights, filters_);
+        Product p = product(batch_, weights.rows(), weights.outputs);
+        p.a = dy.data(), p.a_row = weights.columns, p.a_depth = 1;
+        p.b = filters_.data(), p.b_depth = weights.rows();
+        p.out = dx.data(), p.out_row = weights.rows();
+        multiply(p);
+    }
+
+    // Sums of sums of eight: rounding errors grow less than along one chain.
+    void step_bias(float rate) {
+        for (ptrdiff_t o = 0; o < weights.columns; o += lanes) {
+            Vec sum = {};
+            for (int first = 0; first < batch_; first += 8) {
+                Vec part = {};
+                for (int sample = first; sample < std::min(first + 8, batch_); ++sample)
+                    part += load(&dy[sample * weights.columns + o]);
+                sum += part;
+            }
+            store(&bias_gradient_[o], sum);
+        }
+        weights.step_bias(bias_gradient_.data(), rate);
+    }
+
+    int batch_;
+    bool relu_;
+    Buffer<float> filters_, bias_gradient_;
+};
+
+// Cross-entropy of one sample, and its gradient times `share`: softmax minus the label's one-hot. In
+// double where rounding errors would add up or cancel.
+inline double cross_entropy(const float* logits, int classes, int64_t label, double share,
+                            float* gradient) {
+    const float top = *std::max_element(logits, logits + classes);
+    double sum = 0;
+    for (int c = 0; c < classes; ++c) sum += gradient[c] = std::exp(logits[c] - top);
+    const double at_label = gradient[label] / sum - 1;
+    for (int c = 0; c < classes; ++c) gradient[c] = float(gradient[c] * (share / sum));
+    gradient[label] = float(at_label * share);
+    return std::log(sum) + (double(top) - logits[label]);
+}
+
+}  // namespace airfeel

@@ -1,0 +1,164 @@
+// A sequential network and its SGD step: images through the stages, flat vectors through linear
+// layers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "conv.hpp"
+#include "linear.hpp"
+
+namespace airfeel {
+
+// The stored samples [S][channels][height][width], bytes or floats; a model sees (x − shift)·scale.
+struct Samples {
+    const void* x;
+    bool bytes;
+    const int64_t* label;
+    const float *shift, *scale;  // for each channel
+    int channels, pixels;
+};
+
+class Network {
+   public:
+    Network(const Layer* layers, size_t count, int batch)
+        : batch_(batch), flat_(layers[0].kind == Kind::linear) {
+        Plane plane = input_plane(layers[0]);
+        in_ = plane;
+        image_ = Buffer<float>(batch * in_.size());
+        bool trained = false;  // is there anything to train before this layer?
+        for (size_t i = 0; i < count; ++i) {
+            if (layers[i].kind == Kind::linear) {
+                linear_.push_back(std::make_unique<Linear>(layers[i], plane, batch, trained));
+                plane = {int(layers[i].outputs), 1, 1, int(padded(layers[i].outputs)), 0};
+            } else {
+                const Plane out = output_plane(layers, i);
+                stages_.push_back(make_stage(layers[i], plane, out, trained));
+                plane = out;
+            }
+            trained |= layers[i].kind != Kind::pass;
+        }
+        classes_ = plane.channels;
+    }
+
+    void read(const float* theta) {
+        each_weights([&](Weights& w, ptrdiff_t at) { w.read(theta + at); });
+    }
+
+    void subtract(const float* theta, float* difference) {
+        each_weights([&](Weights& w, ptrdiff_t at) { w.subtract(theta + at, difference + at); });
+    }
+
+    // w ← w − rate·∇(mean cross-entropy of the samples at `index`); returns that mean, before the
+    // step.
+    double step(const Samples& samples, const int64_t* index, float rate) {
+        for (auto& stage : stages_) stage->begin_step();
+        for (int b = 0; b < batch_; ++b) {
+            fetch(samples, index[b], image_.data() + b * in_.size());
+            for (size_t i = 0; i < stages_.size(); ++i) stages_[i]->forward(b, stage_input(i, b));
+        }
+        for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i));
+        const double loss = loss_and_gradient(samples, index);
+        for (size_t i = linear_.size(); i-- > 0;) {
+            linear_[i]->backward(linear_input(i), rate);
+            if (i > 0) std::swap(linear_[i - 1]->dy, linear_[i]->dx);
+        }
+        backward_stages(rate);
+        return loss;
+    }
+
+   private:
+    // The first linear layer reads an image as it is stored; convolutions read pixels side by side,
+    // other stages whole vectors.
+    Plane input_plane(const Layer& first) const {
+        const int c = int(first.channels), h = int(first.height), w = int(first.width);
+        if (flat_) return {c * h * w, 1, 1, c * h * w, 0};
+        return {c, h, w, first.kind == Kind::conv ? c : int(padded(c)), int(first.padding)};
+    }
+
+    static Plane output_plane(const Layer* layers, size_t i) {
+        const Layer &layer = layers[i], &next = layers[i + 1];
+        return {int(layer.outputs), int(next.height), int(next.width), int(padded(layer.outputs)),
+                int(next.padding)};
+    }
+
+    std::unique_ptr<Stage> make_stage(const Layer& layer, const Plane& in, const Plane& out,
+                                      bool wants_dx) {
+        if (layer.kind == Kind::pass)
+            return std::make_unique<Pass>(layer, in, out, batch_, wants_dx);
+        auto conv = std::make_unique<Conv>(layer, in, out, batch_, wants_dx);
+        convs_.push_back(conv.get());
+        return conv;
+    }
+
+    template <class Visit>
+    void each_weights(Visit visit) {
+        ptrdiff_t at = 0;
+        auto next = [&](Weights& w) { visit(w, at), at += w.parameters(); };
+        for (Conv* conv : convs_) next(conv->weights);
+        for (auto& layer : linear_) next(layer->weights);
+    }
+
+    template <class T>
+    void fetch(const T* x, const Samples& s, float* to) const {
+        const int width = flat_ ? s.pixels : in_.width;
+        for (int c = 0; c < s.channels; ++c) {
+            const float shift = s.shift[c], scale = s.scale[c];
+            for (int y = 0; y < s.pixels / width; ++y, x += width) {
+                float* row = flat_ ? to + c * s.pixels : to + in_.at(y, 0) + c;
+                const ptrdiff_t step = flat_ ? 1 : in_.stride;
+                for (int i = 0; i < width; ++i) row[i * step] = (float(x[i]) - shift) * scale;
+            }
+        }
+    }
+
+    void fetch(const Samples& s, int64_t sample, float* to) const {
+        const ptrdiff_t at = sample * s.channels * s.pixels;
+        s.bytes ? fetch(static_cast<const uint8_t*>(s.x) + at, s, to)
+                : fetch(static_cast<const float*>(s.x) + at, s, to);
+    }
+
+    const float* stage_input(size_t i, int sample) const {
+        const Stage* before = i ? stages_[i - 1].get() : nullptr;
+        return before ? before->output(sample) : image_.data() + sample * in_.size();
+    }
+
+    const float* linear_input(size_t i) const {
+        if (i) return linear_[i - 1]->output.data();
+        return stage_input(stages_.size(), 0);
+    }
+
+    double loss_and_gradient(const Samples& samples, const int64_t* index) {
+        Linear& last = *linear_.back();
+        const ptrdiff_t row = last.weights.columns;
+        double loss = 0;
+        for (int b = 0; b < batch_; ++b)
+            loss += cross_entropy(last.output.data() + b * row, classes_, samples.label[index[b]],
+                                  1.0 / batch_, last.dy.data() + b * row);
+        return loss / batch_;
+    }
+
+    void backward_stages(float rate) {
+        if (convs_.empty()) return;
+        const ptrdiff_t size = stages_.back()->out.size();
+        for (int b = 0; b < batch_; ++b) {
+            const float* dy = linear_[0]->dx.data() + b * size;
+            for (size_t i = stages_.size(); i-- > 0;) {
+                stages_[i]->backward(b, stage_input(i, b), dy);
+                dy = stages_[i]->input_gradient();
+                if (!dy) break;
+            }
+        }
+        for (auto& stage : stages_) stage->end_step(rate);
+    }
+
+    int batch_, classes_ = 0;
+    bool flat_;
+    Plane in_;
+    Buffer<float> image_;  // the mini-batch as the first layer reads it
+    std::vector<std::unique_ptr<Stage>> stages_;
+    std::vector<Conv*> convs_;  // those stages that have weights
+    std::vector<std::unique_ptr<Linear>> linear_;
+};
+
+}  // namespace airfeel

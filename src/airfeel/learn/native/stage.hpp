@@ -1,0 +1,91 @@
+// A stage: one layer on images together with the ReLU and the max-pool behind it.
+#pragma once
+
+#include "plane.hpp"
+
+namespace airfeel {
+
+// One row of the description that Python sends; the fields and their order are those of
+// describe.py.
+enum class Kind : int64_t { pass, conv, linear };
+
+struct Layer {
+    Kind kind;
+    int64_t channels, height, width;  // of its input
+    int64_t outputs, kernel, padding;
+    int64_t bias, relu, pool;  // whether it has them
+};
+
+// Stages run sample by sample. Each keeps the outputs of the whole mini-batch, which its backward
+// pass and the next stage read.
+class Stage {
+   public:
+    Stage(const Layer& layer, const Plane& in, const Plane& out, int batch)
+        : in(in), out(out), relu(layer.relu), pool(layer.pool), output_(batch * out.size()),
+          choice_(pool ? output_.size() : 0) {}
+    virtual ~Stage() = default;
+
+    virtual void begin_step() {}
+    virtual void forward(int sample, const float* x) = 0;
+    // From the gradient of the output (laid out as the output) to that of the weights, added up,
+    // and of the input, where a stage before needs it.
+    virtual void backward(int sample, const float* x, const float* dy) = 0;
+    virtual void end_step(float /*rate*/) {}
+
+    const float* output(int sample) const { return output_.data() + sample * out.size(); }
+    const float* input_gradient() const { return dx_.data(); }
+
+    const Plane in, out;
+    const bool relu, pool;
+
+   protected:
+    float* output(int sample) { return output_.data() + sample * out.size(); }
+    int32_t* choice(int sample) { return choice_.data() + sample * out.size(); }
+
+    Buffer<float> output_;
+    Buffer<int32_t> choice_;  // of each pooled output, laid out as the output
+    Buffer<float> dx_;        // of one sample; empty where nobody needs it
+};
+
+// A ReLU or a max-pool with no layer of its own before it.
+class Pass final : public Stage {
+   public:
+    Pass(const Layer& layer, const Plane& in, const Plane& out, int batch, bool wants_dx)
+        : Stage(layer, in, out, batch) {
+        if (wants_dx) dx_ = Buffer<float>(in.size());
+    }
+
+    void forward(int sample, const float* x) override {
+        float* y = output(sample);
+        for (int r = 0; r < out.height; ++r) {
+            const ptrdiff_t at = out.at(r, 0);
+            if (pool)
+                pool_row(x + in.at(2 * r, 0), x + in.at(2 * r + 1, 0), in.stride, out.width,
+                         out.vectors(), relu, y + at, choice(sample) + at);
+            else
+                for (ptrdiff_t i = 0; i < out.width * out.stride; i += lanes)
+                    store(y + at + i, positive(load(x + in.at(r, 0) + i)));
+        }
+    }
+
+    void backward(int sample, const float*, const float* dy) override {
+        if (!dx_.size()) return;
+        dx_.clear();
+        for (int r = 0; r < out.height; ++r)
+            for (int c = 0; c < out.width; ++c)
+                for (int o = 0; o < out.channels; ++o) backward(sample, dy, r, c, o);
+    }
+
+   private:
+    void backward(int sample, const float* dy, int r, int c, int o) {
+        const ptrdiff_t at = out.at(r, c) + o;
+        if (!pool) {
+            dx_[in.at(r, c) + o] = output(sample)[at] > 0 ? dy[at] : 0;
+            return;
+        }
+        const int who = choice(sample)[at];
+        if (who != nobody) dx_[in.at(2 * r + who / 2, 2 * c + who % 2) + o] = dy[at];
+    }
+};
+
+}  // namespace airfeel

@@ -1,0 +1,78 @@
+// The weights of a layer, inputs by outputs, and their way from and to PyTorch's flat vector.
+#pragma once
+
+#include <algorithm>
+
+#include "simd.hpp"
+
+namespace airfeel {
+
+// A linear layer behind a flattened image is a convolution whose filter covers the image: both have
+// `taps` filter pixels of `stride` floats, of which `channels` are real. Rows and columns that only
+// pad to whole vectors are zero and stay zero.
+struct Weights {
+    int taps, channels, stride, outputs;
+    bool has_bias;
+    ptrdiff_t columns;          // outputs, padded to whole vectors
+    Buffer<float> value, bias;  // [rows()][columns], [columns]
+
+    Weights(int taps, int channels, int stride, int outputs, bool has_bias)
+        : taps(taps), channels(channels), stride(stride), outputs(outputs), has_bias(has_bias),
+          columns(padded(outputs)), value(rows() * columns), bias(columns) {}
+
+    ptrdiff_t rows() const { return ptrdiff_t{taps} * stride; }
+    ptrdiff_t parameters() const {
+        return ptrdiff_t{outputs} * channels * taps + (has_bias ? outputs : 0);
+    }
+
+    // Calls visit(flat index, index into value) for every weight, a cache line of outputs at a
+    // time: PyTorch's order is [outputs][channels][taps].
+    template <class Visit>
+    void each(Visit visit) const {
+        for (int first = 0; first < outputs; first += 16)
+            for (int c = 0; c < channels; ++c)
+                for (int t = 0; t < taps; ++t)
+                    for (int o = first; o < std::min(first + 16, outputs); ++o)
+                        visit((ptrdiff_t{o} * channels + c) * taps + t,
+                              (ptrdiff_t{t} * stride + c) * columns + o);
+    }
+
+    // Clears the padding too: a run that met infinities has left NaNs in it.
+    void read(const float* flat) {
+        value.clear();
+        each([&](ptrdiff_t i, ptrdiff_t at) { value[at] = flat[i]; });
+        if (has_bias) std::copy_n(flat + parameters() - outputs, outputs, bias.data());
+    }
+
+    // difference = weights now − flat
+    void subtract(const float* flat, float* difference) const {
+        each([&](ptrdiff_t i, ptrdiff_t at) { difference[i] = value[at] - flat[i]; });
+        const ptrdiff_t start = parameters() - outputs;
+        for (int o = 0; has_bias && o < outputs; ++o)
+            difference[start + o] = bias[o] - flat[start + o];
+    }
+
+    void step_bias(const float* gradient, float rate) {
+        for (int o = 0; has_bias && o < outputs; ++o) bias[o] -= rate * gradient[o];
+    }
+};
+
+// Calls visit(r, c) for an array of rows × columns in square blocks, so that both it and its
+// transpose are walked along cache lines.
+template <class Visit>
+INLINE void each_in_blocks(ptrdiff_t rows, ptrdiff_t columns, Visit visit) {
+    for (ptrdiff_t r = 0; r < rows; r += 16)
+        for (ptrdiff_t c = 0; c < columns; c += 16)
+            for (ptrdiff_t y = r; y < std::min(r + 16, rows); ++y)
+                for (ptrdiff_t x = c; x < std::min(c + 16, columns); ++x) visit(y, x);
+}
+
+// filters[o][r] = weights[r][o]: one row for each output, for gradients of the inputs.
+inline void transpose(const Weights& w, Buffer<float>& filters) {
+    const ptrdiff_t rows = w.rows();
+    each_in_blocks(rows, w.outputs, [&](ptrdiff_t r, ptrdiff_t o) {
+        filters[o * rows + r] = w.value[r * w.columns + o];
+    });
+}
+
+}  // namespace airfeel

@@ -1,0 +1,68 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from airfeel.experiment import record
+from airfeel.types import BadInput
+from small import play_small
+
+
+@pytest.mark.parametrize("scheme", ["tcs-h", "tcs-d", "top-k", "fedavg"])
+def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
+    reports = [report for _, _, report, _ in play_small(scheme, 3)]
+    for report in reversed(reports):
+        record.save(tmp_path, report)
+    read = record.read_all(tmp_path)
+    assert [r.round for r in read] == [1, 2, 3]
+    for found, report in zip(read, reports, strict=True):
+        assert same(found.fading, report.fading)
+        assert same(found.plan, report.plan)
+
+
+def same(a, b):
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(y, np.ndarray) and x.dtype != y.dtype:
+            return False
+        if field.name == "reason":
+            if x != y:
+                return False
+        elif not np.array_equal(x, y, equal_nan=True):
+            return False
+    return True
+
+
+def test_only_whole_files_stay_and_order_is_by_round(tmp_path):
+    report = play_small("tcs-h", 1)[0][2]
+    for number in (1_000_000, 999_999, 7):
+        record.save(tmp_path, dataclasses.replace(report, round=number))
+    assert [r.round for r in record.read_all(tmp_path)] == [7, 999_999, 1_000_000]
+    assert {p.suffix for p in (tmp_path / "records").iterdir()} == {".safetensors"}
+    assert record.read_all(tmp_path / "elsewhere") == []
+
+
+def test_every_damage_is_one_line(tmp_path):
+    report = play_small("tcs-h", 1)[0][2]
+    record.save(tmp_path, report)
+    path = record.paths(tmp_path)[0]
+    whole = path.read_bytes()
+    for end in (0, 4, 8, 100, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        with pytest.raises(BadInput, match="not a recorded round"):
+            record.read(path)
+    reason = report.plan.reason[0].value.encode()
+    path.write_bytes(whole.replace(reason, reason[::-1]))
+    with pytest.raises(BadInput, match=reason[::-1].decode()):
+        record.read(path)
+
+
+def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
+    report = play_small("tcs-h", 1)[0][2]
+    owner = report.plan.owner.copy()
+    owner[0, 0] = 6
+    record.save(
+        tmp_path, dataclasses.replace(report, plan=dataclasses.replace(report.plan, owner=owner))
+    )
+    with pytest.raises(BadInput, match="owner names a device that is not there"):
+        record.read_all(tmp_path)
