@@ -3,22 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from airfeel.experiment import record
-from airfeel.experiment.build import build
-from airfeel.experiment.config import Experiment
 from airfeel.experiment.runner import run
-from small import play, small
+from small import small
 
 
 def store(folder: Path, scheme: str = "tcs-h", seed: int = 0, /, **changes: dict[str, Any]) -> Path:
-    """One small run in a folder of its own."""
-    return store_run(folder, small(scheme, **changes, run={"seed": seed}))
-
-
-def store_run(folder: Path, e: Experiment, records: int = 3) -> Path:
-    run(e, folder)
-    for _, _, report, _ in play(build(e), records):
-        record.save(folder, report)
+    """One small run of 12 rounds in a folder of its own; rounds 4, 8 and 12 are recorded."""
+    run(small(scheme, **changes, run={"seed": seed, "record_every": 4}), folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from airfeel.experiment import runner
 from airfeel.experiment.load import load
+from airfeel.experiment.loggers import TensorBoard
 from airfeel.experiment.progress import Display
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -30,12 +31,18 @@ def run(
         Path | None, typer.Option(help="Folder for the results; runs/NAME-seedS if left out.")
     ] = None,
     data_dir: DataDir = None,
+    tensorboard: Annotated[
+        bool, typer.Option(help="Also write event files for TensorBoard into the folder.")
+    ] = False,
 ) -> None:
     """Run one experiment."""
     experiment = load(source, set_ or (), **overrides(seed, data_dir))
     folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
-        runner.run(experiment, folder, [Display(Console())], signals=signals)
+        watchers: list[runner.Watcher] = [Display(Console())]
+        if tensorboard:
+            watchers.append(TensorBoard(folder / "tensorboard"))
+        runner.run(experiment, folder, watchers, signals=signals)
     typer.echo(f"results in {folder}")
 
 

@@ -24,27 +24,33 @@ def stochastic_quantize(
 def quantize(
     x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
 ) -> Float[Tensor, "*n L"]:
-    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels.
+    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels, see `levels`."""
+    check_bits(bits)
+    if bits == UNQUANTISED or x.numel() == 0:
+        return x
+    norm, level = levels(x, bits, uniform)
+    return (norm * (level / (2 ** (bits - 1) - 1))).to(x.dtype)
+
+
+def levels(
+    x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
+) -> tuple[Float64[Tensor, "*n 1"], Float64[Tensor, "*n L"]]:
+    """‖x‖₂ and the signed levels s·sign(x_i)·ξ_i, whole numbers: what goes over the wire.
 
     ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part.
     Works in float64, since a level of 24 bits has no fraction left in float32.
     """
-    check_bits(bits)
-    if bits == UNQUANTISED or x.numel() == 0:
-        return x
     s = 2 ** (bits - 1) - 1
     exact = x.to(torch.float64)
     largest = exact.abs().amax(dim=-1, keepdim=True)
-    peak = torch.where(
-        largest > 0, largest, 1.0
-    )  # scaled first: squares neither over- nor underflow
+    peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares stay within range
     unit = exact / peak
     length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
     level = unit.abs() * (s / torch.where(length > 0, length, 1.0))
     level = level.clamp(max=s)  # rounding must not reach a level above the last
     low = level.floor()
     up = torch.from_numpy(uniform).to(x.device) < level - low
-    return (peak * length * unit.sign() * ((low + up) / s)).to(x.dtype)
+    return peak * length, unit.sign() * (low + up)
 
 
 def check_bits(bits: int) -> None:

@@ -45,7 +45,7 @@ def experiment(table: dict[str, Any]) -> Experiment:
     try:
         return Experiment.model_validate(table)
     except ValidationError as error:
-        raise BadInput(_one_line(error)) from None
+        raise BadInput(" ".join(_one_line(error).splitlines())) from None
 
 
 def _preset(name: str) -> dict[str, Any]:

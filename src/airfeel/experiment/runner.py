@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from airfeel.engines.threads import Threads
-from airfeel.experiment import rows
+from airfeel.experiment import notebook, rows
 from airfeel.experiment.build import Setup, build
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
@@ -54,6 +54,13 @@ class Run:
         except ImportError:
             return self.columns
         return pandas.DataFrame(self.columns)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Accuracy against rounds and resource blocks; hand the axes on to draw another run."""
+        return notebook.plot(self.columns, self.experiment.scheme.name, axes)
+
+    def _repr_html_(self) -> str:
+        return notebook.as_html(self.summary)
 
 
 def run(

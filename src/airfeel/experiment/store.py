@@ -17,6 +17,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -144,9 +145,10 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files.values():
-            file.close()
-        self._lock.release()
+        with ExitStack() as stack:  # on a full disk closing may fail; the lock goes all the same
+            stack.callback(self._lock.release)
+            for file in self._files.values():
+                stack.callback(file.close)
 
     def _append(self, name: str, rows: Iterable[Row]) -> None:
         file = self._files[name]

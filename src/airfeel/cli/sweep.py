@@ -1,0 +1,78 @@
+"""airfeel sweep."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from airfeel.cli.compare import render
+from airfeel.cli.run import stopping
+from airfeel.experiment.compare import lines, shared_blocks, verdict
+from airfeel.experiment.sweep import Sweep, Trial, read_sweep
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A sweep: base, seeds, grid and list in TOML.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the runs; runs/NAME if left out.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one a core.")] = 0,
+) -> None:
+    """Run every combination of some settings and seeds, and compare.
+
+    Finished runs are reused, unfinished ones resumed; one that fails does not stop the others.
+    """
+    console = Console()
+    trials = read_sweep(file, out or Path("runs") / file.stem)
+    work = Sweep(trials, workers)
+    with stopping("the same command") as signals:
+        if console.is_terminal:
+            with Live(_table(work), console=console, refresh_per_second=4) as live:
+                work.play(signals, lambda s: live.update(_table(s)))
+        else:
+            told: set[Path] = set()
+            work.play(signals, lambda s: _tell(s, told))
+    groups = work.runs()
+    if groups:
+        blocks = shared_blocks(groups)
+        table = lines(groups)
+        console.print(render(table, blocks))
+        console.print(verdict(table, blocks), highlight=False)
+    for folder, fault in work.faults.items():
+        typer.echo(f"airfeel: {folder} failed: {fault}", err=True)
+    if work.faults:
+        raise typer.Exit(1)
+
+
+def _state(work: Sweep, trial: Trial) -> str:
+    if trial.folder in work.faults:
+        return "failed"
+    if trial.done:
+        return "done"
+    if trial.folder in work.running:
+        rounds = trial.folder / "rounds.csv"
+        played = rounds.read_bytes().count(b"\n") - 2 if rounds.exists() else 0
+        return f"round {max(played, 0)}"
+    return "waiting"
+
+
+def _table(work: Sweep) -> Table:
+    shown = Table(box=None, pad_edge=False)
+    for name in ("settings", "seed", "state"):
+        shown.add_column(name)
+    for trial in work.trials:
+        shown.add_row(trial.label, str(trial.experiment.run.seed), _state(work, trial))
+    return shown
+
+
+def _tell(work: Sweep, told: set[Path]) -> None:
+    """A line for each trial that has ended since the last call."""
+    for trial in work.trials:
+        ended = trial.done or trial.folder in work.faults
+        if ended and trial.folder not in told:
+            told.add(trial.folder)
+            seed = trial.experiment.run.seed
+            typer.echo(f"{trial.label} seed {seed}: {_state(work, trial)}")

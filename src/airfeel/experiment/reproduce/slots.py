@@ -1,0 +1,172 @@
+"""Slots of a round from many draws of the sky, without any training."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from airfeel.compress.parts import TimeCorrelated, TopK
+from airfeel.radio.air import air_slots
+from airfeel.radio.allocate import Paper
+from airfeel.radio.digital import divide
+from airfeel.radio.fading import Rayleigh
+from airfeel.radio.power import rates
+from airfeel.radio.schedule import lowest, remaining_power
+from airfeel.streams import Streams
+from airfeel.types import Fading
+
+Array = np.ndarray
+_Z = 1.959964  # 95 % of a normal variable lie within so many standard deviations
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a scheme sends in a round: slots by air, and bits of each scheduled device."""
+
+    air: int
+    bits: float
+
+    def slots(self, rate: Float64[Array, "*shape"]) -> Float64[Array, "*shape"]:
+        """U = U[g] + ⌈Q/R⌉ for the rate R of the slowest device; none where nobody is heard."""
+        spoken = rate < np.inf
+        return np.where(spoken, self.air + np.ceil(self.bits / rate), 0.0)
+
+
+@dataclass(frozen=True)
+class Uplink:
+    """The paper's numbers."""
+
+    dim: int = 258_898
+    devices: int = 20
+    subchannels: int = 25
+    noise: float = 1e-6
+    power: float = 5e-3
+    bits: int = 16
+
+    def cost(self, scheme: str, global_sparsity: float, local_sparsity: float) -> Cost:
+        """The cost of tcs-h, tcs-d or top-k at (φ[g], φ[l])."""
+        k, local = round(global_sparsity * self.dim), round(local_sparsity * self.dim)
+        if scheme == "top-k":
+            return Cost(0, TopK(self.dim, k + local, self.bits).bits)
+        analog = scheme == "tcs-h"
+        part = TimeCorrelated(self.dim, k, local, self.bits, analog=analog)
+        return Cost(air_slots(k, self.subchannels) if analog else 0, part.bits)
+
+    def sky(self, streams: Streams, round: int) -> Float64[Array, "N M"]:
+        """|h| of every device on every sub-channel in one round."""
+        shape = (self.devices, self.subchannels)
+        return Rayleigh()(round, shape, rng=streams.rng("fading", round))
+
+
+@dataclass(frozen=True)
+class Skies:
+    """Rate of the slowest of n devices in each draw, for n = 0 … N; infinite where n = 0.
+
+    `any` takes n devices at random. `cheap` takes the n that the power rule would take first if all
+    updates had the same norm, evenly over the sub-channels: those of smallest Σ_m 1/|h_{n,m}|².
+    `price` is that sum.
+    """
+
+    any: Float64[Array, "T N+1"]
+    cheap: Float64[Array, "T N+1"]
+    price: Float64[Array, "T N"]
+
+    def afford(self, share: float) -> Int64[Array, "T"]:
+        """How many devices the power rule takes in each draw, if it takes `share` on average."""
+        return np.asarray((self.price <= np.quantile(self.price, share)).sum(axis=1))
+
+
+def draw_skies(
+    uplink: Uplink, draws: int, seed: int = 0, tick: Callable[[], object] = lambda: None
+) -> Skies:
+    """Algorithm 2's sub-channels and powers for every number of devices, in `draws` skies."""
+    n = uplink.devices
+    anyone, cheap = np.full((draws, n + 1), np.inf), np.full((draws, n + 1), np.inf)
+    price, streams = np.zeros((draws, n)), Streams(seed)
+    for t in range(draws):
+        gain2 = np.square(uplink.sky(streams, t + 1))
+        price[t] = (1.0 / gain2).sum(axis=1)
+        ordered = gain2[np.argsort(price[t], kind="stable")]
+        for k in range(1, n + 1):  # devices are alike: the first k are as good as any k
+            anyone[t, k] = _slowest(uplink, gain2[:k])
+            cheap[t, k] = _slowest(uplink, ordered[:k])
+        tick()
+    return Skies(anyone, cheap, price)
+
+
+def _slowest(uplink: Uplink, gain2: Float64[Array, "k M"]) -> float:
+    power, bits = np.full(len(gain2), uplink.power), np.ones(len(gain2))
+    found = Paper()(power, gain2, uplink.noise, bits)
+    return float(rates(found.power, gain2, uplink.noise).min())
+
+
+def spend_later(
+    uplink: Uplink, count: int | float, rounds: int, seed: int, cost: float
+) -> Float64[Array, ""]:
+    """Mean slots for one bit where devices may spend later what they did not spend before.
+
+    P̄_{t,n} = (C·P̄_n − spent_n)/(C − slots used), played until C is used up. Slots for one bit depend
+    on neither the bits nor C, ⌈⌉ aside, so that a short C of about `rounds` rounds stands for any.
+
+    Args:
+        count: devices of a round, or the probability of each to be in it.
+        rounds: length of the run, about.
+        cost: slots for one bit with static power.
+    """
+    n, bits = uplink.devices, 1e6
+    streams, slots = Streams(seed), round(rounds * bits * cost)
+    limit, spent, used, played = np.full(n, uplink.power), np.zeros(n), 0, 0
+    while True:
+        power = remaining_power(limit, spent, slots, used)
+        dice = streams.rng("invite", played + 1).random(n)
+        invited = lowest(dice, count, power) if isinstance(count, int) else dice < count
+        fading = Fading(uplink.sky(streams, played + 1), uplink.noise)
+        found = divide(np.flatnonzero(invited), power, fading, bits, Paper())
+        if used + found.slots > slots:
+            return np.asarray(used / (played * bits))
+        spent += found.own_slots * found.power.sum(axis=1)
+        used, played = used + found.slots, played + 1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and half the width of its 95 % confidence interval."""
+
+    value: float
+    half: float
+
+    def times(self, factor: float) -> "Estimate":
+        """The estimate of a multiple."""
+        return Estimate(factor * self.value, abs(factor) * self.half)
+
+    def per(self, total: float) -> "Estimate":
+        """total/value: such as rounds within a budget, from slots a round."""
+        value = total / self.value
+        return Estimate(value, value * self.half / self.value)
+
+    def less(self) -> "Estimate":
+        """1 − value: a saving, from a ratio of costs."""
+        return Estimate(1.0 - self.value, self.half)
+
+
+def mean(values: Float64[Array, "T"]) -> Estimate:
+    """The mean of independent draws.
+
+    >>> mean(np.array([1.0, 2.0, 3.0])).value
+    2.0
+    """
+    half = _Z * values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return Estimate(float(values.mean()), float(half))
+
+
+def ratio(above: Float64[Array, "T"], below: Float64[Array, "T"]) -> Estimate:
+    """The ratio of two means over the same draws (delta method).
+
+    >>> ratio(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    Estimate(value=0.5, half=0.0)
+    """
+    value = float(above.mean() / below.mean())
+    rest = mean(above - value * below)
+    return Estimate(value, rest.half / float(below.mean()))

@@ -1,0 +1,183 @@
+"""Many runs from one file: a grid or a list of settings, times seeds, on all cores."""
+
+import itertools
+import multiprocessing
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from airfeel.experiment.compare import folder_of, read_run, run_missing
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import experiment, load, presets
+from airfeel.experiment.runner import Run
+from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.types import BadInput
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a sweep."""
+
+    label: str
+    experiment: Experiment
+    folder: Path
+
+    @property
+    def done(self) -> bool:
+        return (self.folder / "summary.json").is_file()
+
+
+@runtime_checkable
+class Job(Protocol):
+    """A trial under way somewhere."""
+
+    def poll(self) -> str | None: ...  # None while it runs, "" if it went well, else the fault
+    def stop(self) -> None: ...
+
+
+Start = Callable[[Trial], Job]
+
+
+def read_sweep(path: Path, out: Path) -> list[Trial]:
+    """The trials of a sweep file.
+
+    `base` is a preset or a TOML file beside this one; `seeds` a list; `grid` a table whose lists
+    are combined; `list` an array of tables. Keys are settings: "scheme.bits" = [4, 8].
+    """
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: is not a TOML file that can be read ({error})") from error
+    unknown = set(table) - {"base", "seeds", "grid", "list"}
+    if unknown:
+        legal = "base, seeds, grid and list"
+        raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
+    source = table.get("base", "digits-tcs-h")
+    base = load(source if source in presets() else path.parent / source)
+    seeds = table.get("seeds", [base.run.seed])
+    if not isinstance(seeds, list) or not seeds:
+        raise BadInput(f"{path}: seeds = {seeds!r}: must be a list such as [0, 1, 2]")
+    trials = []
+    for changes, seed in itertools.product(_changes(path, table), seeds):
+        label = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
+        e = _changed(base, changes | {"run.seed": seed})
+        trials.append(Trial(label, e, folder_of(out, label, e)))
+    return trials
+
+
+def _changes(path: Path, table: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of each point: the grid's combinations, then the list."""
+    grid = dict(_flat(table.get("grid", {})))
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
+    points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
+    listed = [dict(_flat(point)) for point in table.get("list", [])]
+    return (points if grid or not listed else []) + listed
+
+
+def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """section.key = value, however the file nests it."""
+    for key, value in table.items():
+        if isinstance(value, dict) and "." not in before + key:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value
+
+
+def _changed(base: Experiment, changes: dict[str, Any]) -> Experiment:
+    table = base.model_dump(mode="json", exclude_none=True)
+    for key, value in changes.items():
+        section, _, name = key.partition(".")
+        table.setdefault(section, {})[name] = value
+    return experiment(table)
+
+
+@dataclass
+class LocalJob:
+    """A trial in a process of its own: whatever happens to it, the others go on."""
+
+    process: Any
+    pipe: Any
+
+    def poll(self) -> str | None:
+        if self.process.is_alive():
+            return None
+        if self.pipe.poll():
+            return str(self.pipe.recv())
+        return f"its process ended with code {self.process.exitcode}"
+
+    def stop(self) -> None:
+        self.process.terminate()  # the trial finishes its round and is saved
+
+
+def start_local(trial: Trial) -> LocalJob:
+    """Start a trial on this machine, on one core."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    table = trial.experiment.model_dump(mode="json", exclude_none=True)
+    process = context.Process(target=work, args=(table, str(trial.folder), there))
+    process.start()
+    there.close()
+    return LocalJob(process, here)
+
+
+def work(table: dict[str, Any], folder: str, pipe: Any) -> None:
+    """What a worker does: carry out or resume one run, and tell its fault, if any."""
+    e = experiment(table)
+    e = e.model_copy(update={"run": e.run.model_copy(update={"threads": 1})})
+    fault = ""
+    with Signals() as signals:
+        try:
+            run_missing(e, Path(folder), signals=signals)
+        except Interrupted:
+            fault = "stopped"
+        except Exception as error:  # one failed run must not stop the others
+            fault = f"{type(error).__name__}: {error}".splitlines()[0]
+    pipe.send(fault)
+
+
+@dataclass
+class Sweep:
+    """Carries trials out, some at a time, and keeps their faults."""
+
+    trials: Sequence[Trial]
+    workers: int = 0
+    start: Start = start_local
+    faults: dict[Path, str] = field(default_factory=dict)
+    running: dict[Path, Job] = field(default_factory=dict)
+
+    def play(self, signals: Signals, show: Callable[["Sweep"], None], seconds: float = 0.2) -> None:
+        """Until nothing is left to do; `show` is called now and then."""
+        waiting = [t for t in self.trials if not t.done]
+        limit = self.workers or os.cpu_count() or 1
+        while waiting or self.running:
+            if signals.received is not None:
+                waiting = []
+                for job in self.running.values():
+                    job.stop()
+            while waiting and len(self.running) < limit:
+                trial = waiting.pop(0)
+                self.running[trial.folder] = self.start(trial)
+            time.sleep(seconds)
+            for folder, job in list(self.running.items()):
+                fault = job.poll()
+                if fault is not None:
+                    del self.running[folder]
+                    if fault:
+                        self.faults[folder] = fault
+            show(self)
+        if signals.received is not None:
+            raise Interrupted(signals.received)
+
+    def runs(self) -> dict[str, list[Run]]:
+        """The finished runs by label."""
+        groups: dict[str, list[Run]] = {}
+        for trial in self.trials:
+            if trial.done:
+                groups.setdefault(trial.label, []).append(read_run(trial.folder))
+        return groups
