@@ -14,7 +14,8 @@ help: ## List the targets
 setup: $(VENV)/.installed ## Make .venv and install airfeel into it
 
 demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded data and compare them
-	$(BIN)/airfeel compare digits-tcs-h --schemes tcs-h,tcs-d,top-k,fedavg --seeds 0..2 --out runs/demo --fresh
+	$(BIN)/airfeel compare digits-tcs-h --schemes tcs-h,tcs-d,top-k,fedavg --seeds 0..2 \
+		--set run.record_every=10 --out runs/demo --fresh
 
 test: $(VENV)/.installed-dev ## Run the tests
 	$(BIN)/python -m pytest $(TESTS)
@@ -34,7 +35,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (the first time takes a minute or two)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"airfeel needs Python 3.11 or newer, $(PYTHON) is {v.major}.{v.minor}")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) -e .
+	$(PIP_INSTALL) -e '.[report]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -5,7 +5,7 @@ import warnings
 
 import typer
 
-from airfeel.cli import allocate, compare, config, data, listing, run, sweep, theory
+from airfeel.cli import allocate, compare, config, data, listing, report, run, sweep, theory
 from airfeel.experiment.store import VERSION
 from airfeel.types import BadInput
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("compare")(compare.compare)
+app.command("report")(report.report)
 app.command("sweep")(sweep.sweep)
 app.command("allocate")(allocate.allocate)
 app.command("theory")(theory.theory)

@@ -15,6 +15,8 @@ from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blo
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
+from airfeel.experiment.report.write import write
+from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
 _DEFAULT = "digits-tcs-h"
@@ -58,6 +60,17 @@ def compare(
     table = lines(groups)
     console.print(render(table, blocks))
     console.print(verdict(table, blocks), highlight=False)
+    page(groups, out)
+
+
+def page(groups: dict[str, list[Run]], out: Path) -> None:
+    """Write the report beside the runs, where what it needs is installed."""
+    try:
+        made = write(groups, out)
+    except BadInput as error:
+        typer.echo(f"no report page: {error}")
+    else:
+        typer.echo(f"report in {made[0]}")
 
 
 def _load(

@@ -84,10 +84,10 @@ def read_run(folder: Path) -> Run:
 
 
 def accuracy_at(columns: dict[str, np.ndarray], blocks: float) -> float:
-    """The last accuracy measured before more than `blocks` resource blocks were used."""
+    """The last accuracy measured before more than `blocks` resource blocks were used, or NaN."""
     accuracy = columns["test_accuracy"]
     known = ~np.isnan(accuracy) & (columns["resource_blocks"] <= blocks)
-    return float(accuracy[known][-1])
+    return float(accuracy[known][-1]) if known.any() else math.nan
 
 
 def shared_blocks(groups: dict[str, list[Run]]) -> float:
@@ -108,7 +108,8 @@ def _line(label: str, runs: list[Run], blocks: float) -> Line:
     rounds = np.array([r.columns["round"][-1] for r in runs], dtype=float)
     at = [accuracy_at(r.columns, blocks if blocks == blocks else math.inf) for r in runs]
     final = [accuracy_at(r.columns, math.inf) for r in runs]
-    share = [r.columns["scheduled"][1:].mean() / r.experiment.training.devices for r in runs]
+    heard = [r.columns["scheduled"][1:].sum() / max(r.columns["round"][-1], 1) for r in runs]
+    share = [h / r.experiment.training.devices for h, r in zip(heard, runs, strict=True)]
     return Line(
         label=label,
         seeds=len(runs),

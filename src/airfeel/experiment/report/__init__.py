@@ -1,0 +1,1 @@
+"""A page, figures and tables of runs, from their stored rows only."""

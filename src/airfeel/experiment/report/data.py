@@ -1,0 +1,160 @@
+"""Everything a page shows, computed from stored rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airfeel.experiment.compare import Line, lines, shared_blocks, verdict
+from airfeel.experiment.report.curves import Curve, accuracy_by, each_round, first_reach
+from airfeel.experiment.report.devices import devices
+from airfeel.experiment.report.inspector import recorded
+from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.styles import styles
+from airfeel.experiment.runner import Run
+from airfeel.experiment.store import VERSION
+from airfeel.types import Reason
+
+_POINTS = 1500  # of a curve
+_ALL_POINTS = 60_000  # of a chart with many groups
+_WINDOWS = 400  # of a curve by round
+
+
+def page_data(groups: Groups) -> dict[str, Any]:
+    """The page's data: groups in the order of the comparison, numbers ready for JSON."""
+    table = lines(groups)
+    groups = {line.label: groups[line.label] for line in table}
+    limit = max(min(_POINTS, _ALL_POINTS // len(groups)), 100)
+    looks = styles([line.label for line in table], [line.free for line in table])
+    return {
+        "version": VERSION,
+        "blocks": _number(shared_blocks(groups)),
+        "groups": [
+            {"label": line.label, "free": line.free, "seeds": line.seeds, **asdict(look)}
+            for line, look in zip(table, looks, strict=True)
+        ],
+        "accuracy": {
+            "rounds": _on_one_grid(accuracy_by(groups, "round", limit)),
+            "blocks": _on_one_grid(accuracy_by(groups, "resource_blocks", limit)),
+        },
+        "scheduled": [_by_round(runs, "scheduled", limit) for runs in groups.values()],
+        "overlap": [_by_round(runs, "mask_overlap", limit) for runs in groups.values()],
+        "slots": [
+            [_slots(runs, "slots_air"), _slots(runs, "slots_digital")] for runs in groups.values()
+        ],
+        "devices": [_devices(runs) for runs in groups.values()],
+        "reasons": [reason.value.replace("-", " ") for reason in Reason],
+        "inspector": _clean(recorded(groups)),
+    }
+
+
+def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Any]:
+    """The comparison as a table for other programs."""
+    table, blocks = lines(groups), shared_blocks(groups)
+    return {
+        "airfeel": VERSION,
+        "resource_blocks": _number(blocks),
+        "verdict": verdict(table, blocks),
+        "groups": [
+            {key: _exact(value) for key, value in asdict(line).items()}
+            | {"runs": [run_facts(run) for run in groups[line.label]]}
+            for line in table
+        ],
+        "savings": savings(groups, table, blocks),
+        "left_out": [str(run.folder) for run in spare],
+    }
+
+
+def savings(groups: Groups, table: Sequence[Line], blocks: float) -> list[dict[str, Any]]:
+    """Resource blocks that each group needs to be as accurate as each other is at `blocks`."""
+    curves = accuracy_by(groups, "resource_blocks", _ALL_POINTS)
+    paid = [line for line in table if not line.free]
+    found = []
+    for mine in paid:
+        for other in paid:
+            if mine is not other:
+                needs = first_reach(curves[mine.label], other.accuracy)
+                saved = _exact(1.0 - needs / blocks)
+                found.append(
+                    {"label": mine.label, "against": other.label, "saving": saved}
+                    | {"resource_blocks": _number(needs)}
+                )
+    return found
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """One run, in a row."""
+    accuracy = run.columns["test_accuracy"]
+    return {
+        "folder": str(run.folder or Path()),
+        "seed": run.experiment.run.seed,
+        "rounds": int(run.columns["round"][-1]),
+        "resource_blocks": int(run.columns["resource_blocks"][-1]),
+        "test_accuracy": float(accuracy[~np.isnan(accuracy)][-1]),
+        "stopped": str(run.summary.get("reason", "not finished")),
+    }
+
+
+def _on_one_grid(curves: dict[str, Curve]) -> dict[str, Any]:
+    """The points of the longest curve, and every curve's values at as many of them as it has."""
+    longest = max(curves.values(), key=lambda curve: len(curve.x))
+    return {
+        "x": _numbers(longest.x),
+        "curves": [
+            {"mean": _numbers(c.mean), "spread": _numbers(c.spread)} for c in curves.values()
+        ],
+    }
+
+
+def _by_round(runs: list[Run], column: str, limit: int) -> dict[str, Any]:
+    curve, width = each_round(runs, column, min(_WINDOWS, limit))
+    return {
+        "x": _numbers(curve.x),
+        "mean": _numbers(curve.mean),
+        "spread": _numbers(curve.spread),
+        "width": width,
+        "of": runs[0].experiment.training.devices,
+    }
+
+
+def _slots(runs: list[Run], column: str) -> float | int | None:
+    """Mean slots a round."""
+    played = [r.columns[column][1:] for r in runs if len(r.columns[column]) > 1]
+    return _number(float(np.mean([c.mean() for c in played]))) if played else 0
+
+
+def _devices(runs: list[Run]) -> dict[str, Any]:
+    found = devices(runs)
+    return {
+        "spent": _numbers(found.spent),
+        "allowed": _numbers(found.allowed),
+        "heard": _numbers(found.heard),
+        "reasons": _numbers(found.reasons.mean(axis=0)),
+    }
+
+
+def _numbers(values: np.ndarray) -> list[float | int | None]:
+    return [_number(v) for v in values.tolist()]
+
+
+def _number(value: float) -> float | int | None:
+    """Five digits are enough for a page; whole numbers stay exact, and JSON knows no NaN."""
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else float(f"{value:.5g}")
+
+
+def _exact(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _clean(value: Any) -> Any:
+    """A nested value with what JSON does not know taken out."""
+    if isinstance(value, dict):
+        return {key: _clean(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_clean(v) for v in value]
+    return _exact(value)

@@ -1,0 +1,75 @@
+"""Recorded rounds as a page shows them: the sky, who owns which sub-channel, powers, reasons."""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from airfeel.experiment import record
+from airfeel.experiment.record import Record
+from airfeel.experiment.report.runs import Groups
+from airfeel.types import Reason
+
+ROUNDS = 200  # at most so many on a page
+_BYTES = 2_500_000  # and at most about so much text
+
+
+def recorded(groups: Groups) -> list[dict[str, Any]]:
+    """The recorded rounds of each run, thinned evenly where there are too many for a page."""
+    files = [
+        (f"{label}, seed {run.experiment.run.seed}", record.paths(run.folder))
+        for label, runs in groups.items()
+        for run in runs
+        if run.folder is not None
+    ]
+    files = [(name, found) for name, found in files if found]
+    if not files:
+        return []
+    size = max(len(_packed(record.read(found[0]))["gain"]) for _, found in files)
+    limit = min(ROUNDS, max(_BYTES // (2 * size), 1))
+    if len(files) > limit:
+        files = [files[i] for i in np.linspace(0, len(files) - 1, limit).round().astype(int)]
+    share = limit // len(files)
+    return [
+        {
+            "run": name,
+            "of": len(found),
+            "rounds": [_packed(record.read(p)) for p in _even(found, share)],
+        }
+        for name, found in files
+    ]
+
+
+def _even(items: list[Any], limit: int) -> list[Any]:
+    """At most `limit` of the items, evenly, the last one always."""
+    if len(items) <= limit:
+        return items
+    return [items[i] for i in np.linspace(len(items) - 1, 0, limit).round().astype(int)[::-1]]
+
+
+def _packed(r: Record) -> dict[str, Any]:
+    """One round; arrays of numbers are base64 of float32 in C order."""
+    plan, reasons = r.plan, list(Reason)
+    n, m = r.fading.gain.shape
+    owner = plan.owner
+    held = np.where(owner >= 0, plan.power[owner, np.arange(m)], 0.0)  # [G M]
+    return {
+        "round": r.round,
+        "noise": r.fading.noise,
+        "devices": n,
+        "subchannels": m,
+        "gain": _base64(r.fading.gain),
+        "owner": owner.tolist(),
+        "power": _base64(held),
+        "batch": plan.batch.tolist(),
+        "rate": _base64(plan.rate),
+        "needed": _base64(plan.needed),
+        "budget": _base64(plan.budget),
+        "reason": [reasons.index(reason) for reason in plan.reason],
+        "slots": [plan.slots_air, plan.slots_digital],
+        "scalar": plan.scalar,
+    }
+
+
+def _base64(values: np.ndarray) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()

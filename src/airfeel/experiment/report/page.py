@@ -1,0 +1,76 @@
+"""One HTML file that needs nothing else: styles, scripts, Plotly and the data are in it."""
+
+import html
+import json
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from string import Template
+from typing import Any
+
+from airfeel.experiment.compare import Line, lines
+from airfeel.experiment.report.data import page_data, run_facts
+from airfeel.experiment.report.extra import needed
+from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.summary import said, summary_rows
+from airfeel.experiment.runner import Run
+
+_SCRIPTS = ("charts.js", "budget.js", "inspector.js")
+
+
+def page(groups: Groups, spare: Sequence[Run] = ()) -> str:
+    """The report of some groups of runs as an HTML document."""
+    folder = resources.files("airfeel.experiment.report") / "assets"
+    table = lines(groups)
+    count = sum(len(runs) for runs in groups.values())
+    return Template((folder / "page.html").read_text("utf-8")).substitute(
+        title=html.escape(", ".join(_schemes(groups, table))),
+        verdict=html.escape(said(groups)),
+        about=f"{count} run{'s' * (count != 1)} in {len(table)} group{'s' * (len(table) != 1)}",
+        summary=_table(*summary_rows(groups)),
+        runs=_table(*_run_rows(groups, spare)),
+        css=(folder / "page.css").read_text("utf-8"),
+        plotly=needed("plotly.offline").get_plotlyjs(),
+        data=embed(page_data(groups)),
+        script="\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+    )
+
+
+def embed(data: Any) -> str:
+    r"""JSON that may stand inside a script element, whatever its texts hold.
+
+    >>> embed("</script>")
+    '"\\u003c/script>"'
+    """
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _schemes(groups: Groups, table: Sequence[Line]) -> list[str]:
+    """The schemes' names, each once, best first."""
+    return list(dict.fromkeys(groups[line.label][0].experiment.scheme.name for line in table))
+
+
+def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    head = ["group", "seed", "rounds", "blocks", "accuracy %", "stopped by", "folder"]
+    named = [(label, run) for label, runs in groups.items() for run in runs]
+    named += [("left out: same settings and seed as another", run) for run in spare]
+    rows = []
+    for label, run in named:
+        f = run_facts(run)
+        numbers = [f"{f['seed']}", f"{f['rounds']:,}", f"{f['resource_blocks']:,}"]
+        accuracy = f"{100 * f['test_accuracy']:.1f}"
+        rows.append([label, *numbers, accuracy, f["stopped"], f["folder"]])
+    return head, rows
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """An HTML table; the first column names the row."""
+    top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+    body = "".join(
+        "<tr>"
+        + f'<th scope="row">{html.escape(first)}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

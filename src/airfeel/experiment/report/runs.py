@@ -1,0 +1,164 @@
+"""From folders to groups of runs that differ in the seed only, each with a telling label."""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
+from airfeel.experiment.runner import Run
+from airfeel.types import BadInput
+
+Groups = dict[str, list[Run]]
+
+# What may differ between two runs of one group: the seed, and what changes no result.
+_RUN = {"seed", "threads", "record_every", "checkpoint_every", "checkpoint_minutes"}
+_ASIDE = {"data": {"dir"}, "run": _RUN}
+
+
+def find(places: Sequence[Path]) -> list[Path]:
+    """The run folders among and below some folders, each once, in the order given."""
+    found: dict[Path, Path] = {}
+    for place in places:
+        if not place.is_dir():
+            raise BadInput(f"{place}: must be a run's folder, or a folder that holds some")
+        below = sorted(path.parent for path in place.rglob("rounds.csv"))
+        if not below:
+            raise BadInput(f"{place}: holds no run (a run's folder has a rounds.csv)")
+        for folder in below:
+            found.setdefault(folder.resolve(), folder)
+    return list(found.values())
+
+
+def read(folder: Path) -> Run:
+    """A run as far as it got; the summary is empty if it is not finished."""
+    experiment = _settings(folder / "config.toml")
+    try:
+        columns = read_columns(folder / "rounds.csv")
+    except (OSError, UnicodeDecodeError, ValueError, IndexError, StopIteration) as error:
+        raise BadInput(f"{folder}/rounds.csv: cannot be read ({error})") from error
+    fault = _fault(columns)
+    if fault:
+        raise BadInput(f"{folder}/rounds.csv: {fault}")
+    return Run(experiment, columns, _summary(folder / "summary.json"), folder=folder)
+
+
+def group(runs: Iterable[Run]) -> tuple[Groups, list[Run]]:
+    """Runs by label, by seed; and those left out since another has the same settings and seed."""
+    same: dict[str, list[Run]] = {}
+    spare = []
+    for run in sorted(runs, key=_progress, reverse=True):
+        key = json.dumps(_flat(run.experiment), sort_keys=True)
+        peers = same.setdefault(key, [])
+        if any(run.experiment.run.seed == peer.experiment.run.seed for peer in peers):
+            spare.append(run)
+        else:
+            peers.append(run)
+    members = [sorted(peers, key=lambda r: r.experiment.run.seed) for peers in same.values()]
+    names = _labels([peers[0].experiment for peers in members])
+    return dict(sorted(zip(names, members, strict=True))), spare
+
+
+def load(places: Sequence[Path]) -> tuple[Groups, list[Run]]:
+    """The groups of all runs in some folders, and the runs left out."""
+    return group([read(folder) for folder in find(places)])
+
+
+def _fault(columns: dict[str, np.ndarray]) -> str | None:
+    """What keeps rows from being reported on."""
+    for name in ROUND_COLUMNS:
+        if name not in columns:
+            return f"has no column {name}"
+    rounds = columns["round"]
+    if len(rounds) < 2:
+        return "holds no round yet"
+    for name in ROUND_COLUMNS:
+        if columns[name].dtype.kind not in "if":
+            return f"column {name} holds what is not a number"
+    if not np.array_equal(rounds, np.arange(len(rounds))):
+        return "column round must count 0, 1, 2, …"
+    if math.isnan(columns["test_accuracy"][0]):
+        return "has no test accuracy to report on (regression?)"
+    return None
+
+
+def _progress(run: Run) -> tuple[bool, int]:
+    return bool(run.summary), int(run.columns["round"][-1])
+
+
+def _settings(path: Path) -> Experiment:
+    """The settings of a stored run.
+
+    Each section is checked on its own: a report imports no user's scheme or model by its name.
+    """
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+        sections = {
+            name: field.annotation.model_validate(table.get(name, {}))  # type: ignore[union-attr]
+            for name, field in Experiment.model_fields.items()
+        }
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read ({error})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{path}: {error.title} {key}: {first['msg']}") from error
+    return Experiment.model_construct(**sections)
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read ({error})") from error
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: must hold a table")
+    return found
+
+
+def _flat(e: Experiment) -> dict[str, Any]:
+    """Every setting that decides a result but for the seed, as section.key."""
+    return {
+        f"{section}.{key}": value
+        for section, keys in e.model_dump(mode="json").items()
+        for key, value in keys.items()
+        if key not in _ASIDE.get(section, ())
+    }
+
+
+def _labels(experiments: Sequence[Experiment]) -> list[str]:
+    """The scheme's name, with the settings that tell groups of one scheme apart."""
+    flat = [_flat(e) for e in experiments]
+    labels = []
+    for e, mine in zip(experiments, flat, strict=True):
+        peers = [other for other in flat if other["scheme.name"] == mine["scheme.name"]]
+        differ = [key for key in mine if any(other[key] != mine[key] for other in peers)]
+        words = [f"{key.partition('.')[2]}={_short(mine[key])}" for key in differ]
+        labels.append(e.scheme.name + (f" ({', '.join(words)})" if words else ""))
+    return _unique(labels)
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else json.dumps(value) if isinstance(value, bool) else str(value)
+    return text if len(text) <= 24 else text[:23] + "…"
+
+
+def _unique(labels: list[str]) -> list[str]:
+    """Labels that were cut short to the same text are numbered."""
+    seen: dict[str, int] = {}
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+    count = dict.fromkeys(seen, 0)
+    made = []
+    for label in labels:
+        count[label] += 1
+        made.append(f"{label} #{count[label]}" if seen[label] > 1 else label)
+    return made

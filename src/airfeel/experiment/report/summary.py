@@ -1,0 +1,86 @@
+"""The comparison as a table: for the terminal (Markdown) and for a paper (LaTeX, booktabs)."""
+
+import re
+
+from airfeel.experiment.compare import lines, percent, shared_blocks, verdict
+from airfeel.experiment.report.runs import Groups
+
+_FEW = 5
+
+
+def summary_rows(groups: Groups) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the comparison, best first, free references last."""
+    blocks = shared_blocks(groups)
+    at = "accuracy %" + (f" at {blocks:,.0f} blocks" if blocks == blocks else "")
+    head = ["scheme", at, "final accuracy %", "rounds", "blocks", "blocks a round", "heard"]
+    rows = [
+        [
+            line.label + (" (free)" if line.free else ""),
+            percent(line.accuracy, line.accuracy_spread),
+            percent(line.final, line.final_spread),
+            f"{line.rounds:,.0f}",
+            f"{line.blocks:,.0f}",
+            f"{line.blocks_per_round:,.0f}",
+            f"{line.scheduled:.0%}",
+        ]
+        for line in lines(groups)
+    ]
+    return head, rows
+
+
+def said(groups: Groups) -> str:
+    """The verdict; of many groups only on the best few."""
+    table = lines(groups)
+    paid = [line for line in table if not line.free]
+    few = paid[:_FEW] + [line for line in table if line.free]
+    more = f" {len(paid) - _FEW} more are in the table." if len(paid) > _FEW else ""
+    return verdict(few, shared_blocks(groups)) + more
+
+
+def markdown(groups: Groups) -> str:
+    """The comparison and its verdict as Markdown, aligned for a terminal."""
+    head, rows = summary_rows(groups)
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
+    top, *body = [
+        [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+        for row in cells
+    ]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (top, rule, *body))
+    return f"{table}\n\n{said(groups)}\n"
+
+
+def latex(groups: Groups) -> str:
+    """The comparison as a LaTeX tabular; needs the package booktabs."""
+    head, rows = summary_rows(groups)
+    texts = [[tex(cell) for cell in row] for row in (head, *rows)]
+    top, *body = [" & ".join(row) + r" \\" for row in texts]
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}; mean ± standard deviation over seeds",
+            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            r"\toprule",
+            top,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX |= {c: f"\\{c}" for c in "&%$#_{}"} | {"±": r"$\pm$", "…": r"\dots{}", "<": r"\textless{}"}
+_TEX |= {">": r"\textgreater{}", "\n": " ", "\r": " "}
+
+
+def tex(text: str) -> str:
+    r"""Text that LaTeX sets as it is; the comma of thousands gets no space after it.
+
+    >>> print(tex("bits_8 (50%)"), tex("712,250"))
+    bits\_8 (50\%) 712{,}250
+    """
+    escaped = "".join(_TEX.get(c, c) for c in text)
+    return re.sub(r"(?<=\d),(?=\d{3})", "{,}", escaped)

@@ -1,0 +1,63 @@
+"""Writing a report into a folder."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from airfeel.experiment.report.data import comparison
+from airfeel.experiment.report.figures import FORMATS, save_figures
+from airfeel.experiment.report.page import page
+from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.summary import latex, markdown
+from airfeel.experiment.runner import Run
+from airfeel.types import BadInput
+
+
+def write(
+    groups: Groups, out: Path, formats: Sequence[str] = ("html",), spare: Sequence[Run] = ()
+) -> list[Path]:
+    """Write report.html, or figures and table.tex; and summary.json and summary.md beside them.
+
+    Args:
+        groups: runs by label, such as `airfeel.experiment.report.runs.load` or `run_all` give.
+        out: the folder to write into; it is made if it is not there.
+        formats: html for the page; pdf, svg, png or pgf for figures.
+        spare: runs that were left out, to be named.
+    """
+    for kind in formats:
+        if kind not in ("html", *FORMATS):
+            raise BadInput(f"--format {kind}: must be html, {', '.join(FORMATS)}")
+    if (out / "rounds.csv").exists():
+        raise BadInput(f"--out {out}: is a run's own folder; name another one")
+    texts = {
+        "summary.json": json.dumps(comparison(groups, spare), indent=2, allow_nan=False) + "\n",
+        "summary.md": markdown(groups),
+    }
+    figures = [kind for kind in formats if kind != "html"]
+    if figures:
+        texts["table.tex"] = latex(groups)
+    if "html" in formats:
+        texts["report.html"] = page(groups, spare)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        made = [_put(out / name, text) for name, text in texts.items()]
+        return made[::-1] + save_figures(groups, out, figures)
+    except OSError as error:
+        raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
+
+
+def beside(places: Sequence[Path]) -> Path:
+    """Where a report of some folders goes by default: next to the runs, not into a run."""
+    if len(places) == 1:
+        return places[0] / "report" if (places[0] / "rounds.csv").exists() else places[0]
+    common = Path(os.path.commonpath([place.absolute() for place in places]))
+    return common / "report" if (common / "rounds.csv").exists() else common
+
+
+def _put(path: Path, text: str) -> Path:
+    """The old file stays whole until the new one is."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
+    return path
