@@ -20,14 +20,19 @@ def call(monkeypatch, capsys, *arguments):
     return capsys.readouterr().out
 
 
+def runs_in(folder):
+    return [path for path in folder.iterdir() if path.is_dir()]
+
+
 def test_run_writes_a_folder_and_never_over_another(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("digits-tcs-h-seed7", "digits-tcs-h-seed7-2"):
         out = call(monkeypatch, capsys, "run", "digits-tcs-h", "--seed", "7", *QUICK)
         assert f"results in runs/{name}" in out
         assert "after 3 rounds" in out
-        files = {p.name for p in (tmp_path / "runs" / name).iterdir()}
-        assert files == {"config.toml", "rounds.csv", "devices.csv", "summary.json"}
+        files = {p.name for p in (tmp_path / "runs" / name).iterdir() if p.name[0] != "."}
+        tables = {"rounds.csv", "devices.csv"}
+        assert files == tables | {"config.toml", "facts.json", "model.safetensors", "summary.json"}
 
 
 def test_run_from_a_file(monkeypatch, capsys, tmp_path):
@@ -41,13 +46,13 @@ def test_compare_ends_in_a_table_and_a_sentence_and_reuses_runs(monkeypatch, cap
     call_ = ["compare", "--schemes", "tcs-h,top-k,fedavg", "--seeds", "0..1", *QUICK]
     call_ += ["--out", str(tmp_path)]
     first = call(monkeypatch, capsys, *call_)
-    assert len(list(tmp_path.iterdir())) == 6
+    assert len(runs_in(tmp_path)) == 6
     assert first.count("stopped by") == 6
-    times = {p: (p / "rounds.csv").stat().st_mtime_ns for p in tmp_path.iterdir()}
+    times = {p: (p / "rounds.csv").stat().st_mtime_ns for p in runs_in(tmp_path)}
     again = call(monkeypatch, capsys, *call_)
     assert "stopped by" not in again
     assert first.endswith(again)
-    assert times == {p: (p / "rounds.csv").stat().st_mtime_ns for p in tmp_path.iterdir()}
+    assert times == {p: (p / "rounds.csv").stat().st_mtime_ns for p in runs_in(tmp_path)}
     sentence = " ".join(again.split())
     assert re.search(
         r"At [\d,]+ resource blocks, the most that every run reached, \S+ has", sentence
@@ -61,7 +66,7 @@ def test_compare_ends_in_a_table_and_a_sentence_and_reuses_runs(monkeypatch, cap
 def test_compare_runs_again_what_was_cut_off(monkeypatch, capsys, tmp_path):
     call_ = ["compare", "digits-tcs-h", *QUICK, "--out", str(tmp_path)]
     call(monkeypatch, capsys, *call_)
-    (folder,) = tmp_path.iterdir()
+    (folder,) = runs_in(tmp_path)
     (folder / "summary.json").unlink()
     assert "stopped by" in call(monkeypatch, capsys, *call_)
     assert (folder / "summary.json").is_file()

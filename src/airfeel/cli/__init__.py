@@ -14,7 +14,7 @@ app = typer.Typer(
     help="Over-the-air federated edge learning: train, compare and account for every slot.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     add_completion=False,
 )
 app.command("run")(run.run)
