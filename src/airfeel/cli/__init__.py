@@ -5,7 +5,18 @@ import warnings
 
 import typer
 
-from airfeel.cli import allocate, compare, config, data, listing, report, run, sweep, theory
+from airfeel.cli import (
+    allocate,
+    compare,
+    config,
+    data,
+    listing,
+    report,
+    reproduce,
+    run,
+    sweep,
+    theory,
+)
 from airfeel.experiment.store import VERSION
 from airfeel.types import BadInput
 
@@ -27,6 +38,7 @@ app.command("theory")(theory.theory)
 app.command("list")(listing.listing)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
+app.add_typer(reproduce.app, name="reproduce")
 
 
 def _version(asked: bool) -> bool:

@@ -93,7 +93,8 @@ class _Reach:
         count = rows.shape[0]
         once: Any = hstack([eye_array(m)] * n)
         # Maximise s with every cut ≥ s and every sub-channel given at most once.
-        matrix: Any = block_array([[-rows, np.ones((count, 1))], [once, None]], format="csr")
+        blocks: Any = [[-rows, np.ones((count, 1))], [once, None]]
+        matrix: Any = block_array(blocks, format="csr")
         limit = np.concatenate([np.zeros(count), np.ones(m)])
         aim = np.append(np.zeros(n * m), -1.0)
         left: Any = {"time_limit": min(max(self.deadline - monotonic(), 0.0), 1e9)}

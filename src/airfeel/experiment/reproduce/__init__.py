@@ -1,1 +1,1 @@
-"""The paper's experiments as curves, their claims as a table, and its arithmetic without training."""
+"""The paper's experiments as curves, its claims as a table, and its costs without training."""

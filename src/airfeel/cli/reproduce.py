@@ -1,0 +1,203 @@
+"""airfeel reproduce."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from typer.core import TyperGroup
+
+from airfeel.cli.compare import parse_seeds
+from airfeel.cli.run import DataDir, stopping
+from airfeel.experiment.progress import Display
+from airfeel.experiment.reproduce import accounting as costs
+from airfeel.experiment.reproduce import claims, results, studies, tables
+from airfeel.experiment.reproduce import figures as drawings
+from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
+from airfeel.experiment.reproduce.running import carry_out, jobs, shortened
+from airfeel.types import BadInput
+
+_SPLITS = {"iid": ["iid"], "noniid": ["noniid"], "sparse": ["sparse"]}
+_SPLITS |= {"bits": ["bits"], "all": ["iid", "noniid", "sparse"]}
+_HELP = {
+    "iid": "The i.i.d. curves of the paper, and FedAvg beside them.",
+    "noniid": "The non-i.i.d. curves at (0.2, 0.05), and FedAvg beside them.",
+    "sparse": "The non-i.i.d. curves read at (0.01, 0.0025).",
+    "bits": "TCS-H with 4, 8 and 16 bits a value, where Lemma 1 allows.",
+    "all": "The i.i.d. curves and both readings of the non-i.i.d. ones; also without a command.",
+}
+_OUT = Path("runs/reproduce")
+
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", help="Runs to judge instead of running any; may be repeated."),
+]
+
+
+class _AllByDefault(TyperGroup):
+    """`airfeel reproduce --scale 0.1` is `airfeel reproduce all --scale 0.1`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["all", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    help="The paper's experiments: its claims judged, its costs computed, its figures made.",
+    cls=_AllByDefault,
+    rich_markup_mode=None,
+)
+
+
+def _command(which: str) -> Callable[..., None]:
+    """The command that carries out and judges one set of curves."""
+
+    def command(
+        scale: Annotated[
+            float, typer.Option(help="Share of the paper's rounds to run; changes nothing else.")
+        ] = 1.0,
+        budget_hours: Annotated[
+            float | None, typer.Option(help="Time, shared evenly; the rest is not reached.")
+        ] = None,
+        seeds: Annotated[str, typer.Option(help="Such as 0..2 (three seeds) or 0,3,7.")] = "0",
+        out: Annotated[Path, typer.Option(help="Folder for runs and tables.")] = _OUT,
+        from_: From = None,
+        only: Annotated[
+            str, typer.Option(help="Curves to run, such as iid-tcs-h,iid-top-k; else the set.")
+        ] = "",
+        data_dir: DataDir = None,
+    ) -> None:
+        wanted = pick(which, [name for name in only.split(",") if name])
+        notes = []
+        if not from_:
+            planned = jobs(wanted, parse_seeds(seeds), scale, out, data_dir)
+            notes = [text for text in [shortened(planned)] if text]
+            for note in notes:
+                typer.echo(note)
+            # A live line cannot be handed from one run to the next when a share of time is over.
+            console = Console(force_terminal=False if budget_hours else None)
+            with stopping("the same command") as signals:
+                carry_out(
+                    planned,
+                    budget_hours,
+                    lambda name, e: [Display(console, f"{name} seed {e.run.seed}")],
+                    signals,
+                )
+            _judge(which, [job.folder for job in planned if job.begun], out, notes)
+        else:
+            _judge(which, from_, out, notes)
+
+    command.__doc__ = f"""{_HELP[which]}
+
+    Finished runs are reused, unfinished ones resumed, and the paper's claims judged by their rows.
+    """
+    return command
+
+
+def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
+    known = curves()
+    found, _ = match(places, known.values())
+    if which == "bits":
+        sheet = claims.bits_sheet(found, known, SETS["bits"], notes)
+    else:
+        sheet = claims.sheet(claims.judge_all(found, known, _SPLITS[which]), notes)
+    _show({"": sheet}, out, f"The paper's claims: {which}", f"claims-{which}")
+
+
+for _which in SETS:
+    app.command(_which, short_help=_HELP[_which])(_command(_which))
+
+
+@app.command()
+def accounting(
+    draws: Annotated[int, typer.Option(help="Draws of the sky.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the tables.")] = _OUT,
+) -> None:
+    """The paper's costs from simulated slots, without any training: a minute or two."""
+    if draws < 2:
+        raise BadInput(f"--draws {draws}: must be at least 2")
+    steps = iter(track(range(draws), "drawing skies", console=Console(), transient=True))
+    account = costs.account(draws, seed, lambda: next(steps, None))
+    _show(account.sheets(), out, "The paper's costs, from simulated slots", "accounting")
+
+
+@app.command()
+def figures(
+    from_: From = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the figures; FROM/figures if left out.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="png, svg or pdf.")] = "png",
+) -> None:
+    """The paper's figures, and the one on starvation, from stored rows."""
+    places = from_ or [Path("results")]
+    found, _ = match(places, curves().values())
+    if not found:
+        raise BadInput(f"--from {places[0]}: holds no run of one of the paper's curves")
+    if format not in ("png", "svg", "pdf"):
+        raise BadInput(f"--format {format}: must be png, svg or pdf")
+    for path in drawings.save_paper(found, curves(), out or places[0] / "figures", format):
+        typer.echo(f"wrote {path}")
+
+
+@app.command()
+def study(
+    kind: Annotated[str, typer.Argument(help=f"{', '.join(studies.KINDS)}.")],
+    from_: From = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The figure; FROM/figures/KIND.png if left out.")
+    ] = None,
+) -> None:
+    """The figure and the numbers of a study, from the runs of its sweep."""
+    studies.check_kind(kind)
+    if not from_:
+        raise BadInput("--from: name the folder of the sweep's runs")
+    path = out or from_[0] / "figures" / f"{kind}.png"
+    made, sheet = studies.draw(kind, from_, path)
+    _show({"": sheet}, path.parent, f"Study: {kind}", path.stem)
+    typer.echo(f"wrote {made}")
+
+
+@app.command()
+def export(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold some.")],
+    to: Annotated[Path, typer.Option(help="Folder for the small copies.")] = Path("results"),
+    others: Annotated[
+        bool, typer.Option("--others", help="Also runs that are no curve of the paper.")
+    ] = False,
+) -> None:
+    """Copy settings, rows and endings of runs, small enough to be kept beside the code."""
+    made, spare = results.export(runs, to, curves(), others)
+    for path in made:
+        typer.echo(f"wrote {path}")
+    for run in spare:
+        typer.echo(f"left out, no curve of the paper or a shorter run of one: {run.folder}")
+
+
+@app.command("list")
+def listing() -> None:
+    """The curves by name, and where their settings are."""
+    for curve in curves().values():
+        typer.echo(f"{curve.name:22} {_about(curve)}")
+
+
+def _about(curve: Curve) -> str:
+    sets = ", ".join(name for name, members in SETS.items() if curve.name in members)
+    return f"{curve.label:26} {curve.rounds:>6,} rounds  {sets or 'by --only'}"
+
+
+def _show(sheets: dict[str, tables.Sheet], out: Path, title: str, name: str) -> None:
+    """Print every sheet, and write them beside the runs."""
+    console = Console()
+    for heading, sheet in sheets.items():
+        if heading:
+            console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
+        console.print(sheet.rich())
+        for note in sheet.notes:
+            console.print(note, highlight=False, markup=False)
+    for path in tables.write(sheets, out, title, name):
+        typer.echo(f"wrote {path}")

@@ -1,0 +1,178 @@
+"""The paper's claims, judged by stored rows."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from airfeel.experiment.reproduce.curves import Curve, Found
+from airfeel.experiment.reproduce.measures import LOOKS, Reach, accuracy
+from airfeel.experiment.reproduce.paper_claims import CLAIMS, READINGS, Claim
+from airfeel.experiment.reproduce.slots import Uplink
+from airfeel.experiment.reproduce.tables import Sheet
+from airfeel.experiment.runner import Run
+
+HOLDS, SAME, FAILS = "holds", "same direction", "does not hold"
+NOT_REACHED, AGAINST, REFERENCE = "not reached", "not reached (so far against it)", "for reference"
+_OWN_END = ("stalled", "diverged", "converged")  # such a run will never be longer
+_MEANING = (
+    "A shortened run can only say “same direction” or “not reached”: the paper's numbers belong to "
+    "the paper's rounds, and nothing is extrapolated. Spread is the sample standard deviation over "
+    "seeds; there is none for one seed."
+)
+_LEMMA = (
+    "Lemma 1 needs K[l] < 2^(2q−2): it excludes q = 4 at (0.2, 0.05), where K[l] = 12,945; that "
+    "curve is there (iid-tcs-h-q4) and runs only when it is named."
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, what our rows say, and what that is worth."""
+
+    claim: Claim
+    verdict: str
+    reached: str
+    value: float = math.nan  # mean over seeds; NaN where it cannot be told
+    spread: float = math.nan  # sample standard deviation over seeds; NaN for one
+    seeds: int = 0
+
+
+def judge_all(found: Found, known: dict[str, Curve], splits: Iterable[str]) -> list[Judged]:
+    """Every claim of some splits (iid, noniid, sparse), in the paper's order."""
+    wanted = set(splits)
+    return [judge(claim, found, known) for claim in CLAIMS if claim.split in wanted]
+
+
+def judge(claim: Claim, found: Found, known: dict[str, Curve]) -> Judged:
+    """One claim, over the seeds that all its curves have run."""
+    missing = [name for name in claim.curves if name not in found]
+    if missing:
+        return Judged(claim, NOT_REACHED, f"no run of {missing[0]}")
+    runs = [{run.experiment.run.seed: run for run in found[name]} for name in claim.curves]
+    seeds = sorted(set.intersection(*(set(group) for group in runs)))
+    if not seeds:
+        return Judged(claim, NOT_REACHED, "no seed that all its curves have run")
+    teams = [[group[seed] for group in runs] for seed in seeds]
+    full = [known[name].rounds for name in claim.curves]
+    reach = _reach(claim, teams, full)
+    values = [claim.measure(team, reach) for team in teams]
+    return Judged(
+        claim,
+        verdict(claim, float(np.mean(values)), reach.complete),
+        _words(claim, teams, full, reach),
+        float(np.mean(values)),
+        float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
+        len(values),
+    )
+
+
+def verdict(claim: Claim, value: float, complete: bool) -> str:
+    """What a number is worth: the paper's own length decides, a shorter run shows a direction."""
+    near = abs(value - claim.target) <= claim.limit
+    rule = claim.rule
+    if math.isnan(value) or (rule == "near" and not complete):
+        return NOT_REACHED
+    if rule == "reference":
+        return REFERENCE
+    along = {"near": False, "similar": near, "gain": value > 0.0, "order": value >= 0.0}[rule]
+    if complete and (along if rule == "order" else near):
+        return HOLDS
+    if along:
+        return SAME
+    return FAILS if complete else AGAINST
+
+
+def _reach(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int]) -> Reach:
+    """As far as all runs got, so that all are read at the same point."""
+    every = [run for team in teams for run in team]
+    blocks = [_blocks(run) for run in every]
+    over = all(
+        _complete(run, rounds, claim.budget)
+        for team in teams
+        for run, rounds in zip(team, full, strict=True)
+    )
+    shared = min((b for b in blocks if b > 0), default=0.0)
+    return Reach(min(int(run.columns["round"][-1]) for run in every), shared, over)
+
+
+def _complete(run: Run, rounds: int, budget: float | None) -> bool:
+    """Whether a run has all the paper's rounds or blocks, or has ended by itself."""
+    played = int(run.columns["round"][-1])
+    paid = budget is not None and _blocks(run) >= budget
+    return played >= rounds or paid or run.summary.get("reason") in _OWN_END
+
+
+def _words(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int], reach: Reach) -> str:
+    """How far the runs got, and what a trend did on the way."""
+    ended = {
+        f"{run.experiment.scheme.name} {run.summary['reason']} after {run.columns['round'][-1]:,}"
+        for team in teams
+        for run in team
+        if run.summary.get("reason") in _OWN_END
+    }
+    words = [f"{reach.rounds:,} of {min(full):,} rounds", *sorted(ended)]
+    if claim.at_blocks or claim.budget:
+        of = f" of {claim.budget:.3g}" if claim.budget else ""
+        words.append(f"{reach.blocks:.3g}{of} blocks")
+    tenth = reach.rounds // 10
+    if claim.trend and tenth:
+        parts = replace(reach, rounds=tenth), replace(reach, start=reach.rounds - tenth)
+        first, last = (
+            _number(claim, float(np.mean([claim.measure(team, part) for team in teams])))
+            for part in parts
+        )
+        words.append(f"first tenth {first}, last tenth {last}")
+    return "; ".join(words)
+
+
+def sheet(judged: Sequence[Judged], notes: Sequence[str] = ()) -> Sheet:
+    """The table: claim, paper, ours, spread, verdict, its limits, and how far it was run."""
+    head = ("claim", "paper", "ours", "spread", "verdict", "holds if", "reached")
+    rows = [
+        (
+            f"{j.claim.split}: {j.claim.text}",
+            j.claim.paper,
+            _number(j.claim, j.value, j.claim.signed),
+            "" if math.isnan(j.spread) else f"± {_number(j.claim, j.spread)}, {j.seeds} seeds",
+            j.verdict,
+            j.claim.limits,
+            j.reached,
+        )
+        for j in judged
+    ]
+    readings = [READINGS] if any(j.claim.split != "iid" for j in judged) else []
+    return Sheet(head, rows, [*notes, *readings, LOOKS, _MEANING])
+
+
+def bits_sheet(
+    found: Found, known: dict[str, Curve], names: Iterable[str], notes: Sequence[str] = ()
+) -> Sheet:
+    """The quantisation study: accuracy and slots of a round by bits a value, and Lemma 1's word."""
+    rows = []
+    for name in names:
+        curve, runs = known[name], found.get(name, [])
+        scheme = curve.experiment.scheme
+        k_local, most = round(scheme.local_sparsity * Uplink().dim), 4 ** (scheme.bits - 1)
+        allowed = f"{k_local:,} {'<' if k_local < most else '≥'} {most:,}"
+        rounds = min((int(run.columns["round"][-1]) for run in runs), default=0)
+        looks = [accuracy(run, "round", rounds) for run in runs]
+        slots = [float(run.columns["slots"][1 : rounds + 1].mean()) for run in runs]
+        shown = f"{np.mean(looks):.1f} %" if runs else "–"
+        spread = f"± {np.std(looks, ddof=1):.1f}" if len(runs) > 1 else ""
+        cost = f"{np.mean(slots):,.0f}" if runs else "–"
+        reached = f"{rounds:,} of {curve.rounds:,} rounds"
+        rows.append((curve.label, str(scheme.bits), allowed, shown, spread, cost, reached))
+    head = ("curve", "q", "K[l] against 2^(2q−2)", "accuracy", "spread", "slots a round", "reached")
+    return Sheet(head, rows, [*notes, LOOKS, _LEMMA])
+
+
+def _number(claim: Claim, value: float, signed: bool = False) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:{'+' if signed else ''}{claim.form}}{claim.unit}"
+
+
+def _blocks(run: Run) -> float:
+    return float(run.columns["resource_blocks"][-1])

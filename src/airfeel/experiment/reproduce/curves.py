@@ -1,0 +1,130 @@
+"""The paper's curves: settings from the package, and which stored runs belong to them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import load
+from airfeel.experiment.report.runs import read
+from airfeel.experiment.runner import Run
+from airfeel.types import BadInput
+
+FOLDER = resources.files("airfeel.experiment") / "paper"
+_NAMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
+_IID = ("iid-tcs-h", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-tcs-d", "iid-top-k", "iid-fedavg")
+_NONIID = ("noniid-tcs-h", "noniid-tcs-d", "noniid-top-k", "noniid-fedavg")
+_SPARSE = ("noniid-sparse-tcs-h", "noniid-sparse-tcs-d", "noniid-sparse-top-k")
+SETS: dict[str, tuple[str, ...]] = {
+    "iid": _IID,
+    "noniid": _NONIID,
+    "sparse": _SPARSE,
+    "bits": ("iid-tcs-h", "iid-tcs-h-q8", "iid-tcs-h-thin", "iid-tcs-h-thin-q4"),
+    "all": (*_IID, *_NONIID, *_SPARSE),
+}
+
+Found = dict[str, list[Run]]  # runs by the name of their curve, each seed once
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve of the paper, or one beside it."""
+
+    name: str
+    experiment: Experiment
+
+    @property
+    def rounds(self) -> int:
+        """As many rounds as the paper ran."""
+        return int(self.experiment.training.rounds or 0)
+
+    @property
+    def label(self) -> str:
+        """As in the paper's legends, such as TCS-H (0.2, 0.05)."""
+        scheme = self.experiment.scheme
+        if scheme.name == "fedavg":
+            return "FedAvg (free)"
+        bits = "" if scheme.bits == 16 else f", q = {scheme.bits}"
+        name = _NAMES[scheme.name]
+        return f"{name} ({scheme.global_sparsity:g}, {scheme.local_sparsity:g}{bits})"
+
+
+def curves() -> dict[str, Curve]:
+    """Every curve by its name, which is that of its file."""
+    files = sorted(f.name for f in FOLDER.iterdir() if f.name.endswith(".toml"))
+    return {n[:-5]: Curve(n[:-5], load(Path(str(FOLDER / n)))) for n in files}
+
+
+def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
+    """The curves of a set, or those named in `only`."""
+    known = curves()
+    for name in only:
+        if name not in known:
+            raise BadInput(f"--only {name}: must be one of {', '.join(known)}")
+    return [known[name] for name in only or SETS[which]]
+
+
+def match(places: Iterable[Path], known: Iterable[Curve]) -> tuple[Found, list[Run]]:
+    """Stored runs by curve, and those that belong to none or of which a longer one is there.
+
+    A run belongs to a curve if it differs in nothing but the seed, how long it is, how often it
+    looks, and where and how fast it is computed.
+    """
+    by_settings = {repr(essence(c.experiment)): c.name for c in known}
+    found: Found = {}
+    spare = []
+    for run in sorted(_stored(places), key=lambda r: -int(r.columns["round"][-1])):
+        name = by_settings.get(repr(essence(run.experiment)))
+        mates = found.setdefault(name, []) if name else []
+        if name is None or any(_seed(run) == _seed(mate) for mate in mates):
+            spare.append(run)
+        else:
+            mates.append(run)
+    return {name: sorted(runs, key=_seed) for name, runs in found.items()}, spare
+
+
+def essence(e: Experiment) -> dict[str, Any]:
+    """What decides a curve: the settings, without those that its scheme does not know."""
+    table = e.model_dump(mode="json")
+    table["data"].pop("dir")
+    for key in ("rounds", "device", "backend"):
+        table["training"].pop(key)
+    for key in ("target_accuracy", "convergence"):
+        table["budget"].pop(key)
+    table["run"] = {"rounded memory": e.run.memory == "bfloat16"}
+    scheme, radio = table["scheme"], table["radio"]
+    radio.pop("symbol_seconds")
+    if e.scheme.name == "fedavg":
+        table |= {"scheme": {"name": "fedavg"}, "radio": {}, "budget": {}}
+    elif e.scheme.name == "tcs-h":
+        scheme["scheduler"] = e.scheme.scheduler or "power"
+        if scheme["scheduler"] in ("power", "all", "thrifty"):
+            scheme.pop("scheduled")
+    else:
+        scheme |= {"scheduler": e.scheme.scheduler or "random", "scheduled": e.scheduled}
+        radio.pop("power_scalar")
+        radio.pop("alpha")
+    return table
+
+
+def _stored(places: Iterable[Path]) -> list[Run]:
+    """The runs that have played a round, among some folders or directly inside them."""
+    folders: dict[Path, Path] = {}
+    for place in places:
+        if not place.is_dir():
+            raise BadInput(f"{place}: must be a run's folder, or a folder that holds some")
+        inside = sorted(path.parent for path in place.glob("*/rounds.csv"))
+        for folder in [place] if (place / "rounds.csv").is_file() else inside:
+            folders.setdefault(folder.resolve(), folder)
+    return [read(folder) for folder in folders.values() if _begun(folder)]
+
+
+def _begun(folder: Path) -> bool:
+    with (folder / "rounds.csv").open("rb") as file:
+        return sum(1 for _ in file) > 2
+
+
+def _seed(run: Run) -> int:
+    return run.experiment.run.seed

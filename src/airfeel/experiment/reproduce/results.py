@@ -1,0 +1,90 @@
+"""Small copies of runs, to be kept beside the code: settings, rows, and how the run ended.
+
+results/<curve>/             seed 0; other seeds in <curve>-seed<S>
+    config.toml              every setting
+    rounds.csv               one row a round, numbers to six digits
+    summary.json             of a finished run; or
+    partial.json             of one that is not: rounds run, of how many, and on what machine
+"""
+
+import csv
+import io
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+from airfeel.experiment.checkpoint import write_whole
+from airfeel.experiment.reproduce.curves import Curve, match
+from airfeel.experiment.rows import ROUND_COLUMNS
+from airfeel.experiment.runner import Run
+from airfeel.types import BadInput
+
+_DIGITS = 6
+
+
+def export(
+    places: list[Path], to: Path, known: dict[str, Curve], others: bool = False
+) -> tuple[list[Path], list[Run]]:
+    """Copy the runs of the paper's curves; where they went, and the runs that were left out.
+
+    With `others` the rest is copied too, such as the points of a study, under their folders' names.
+    """
+    found, spare = match(places, known.values())
+    made = [_copy(run, to / _name(name, run)) for name, runs in found.items() for run in runs]
+    if others:
+        made += [_copy(run, to / run.folder.name) for run in spare if run.folder]
+    return made, [] if others else spare
+
+
+def _name(curve: str, run: Run) -> str:
+    seed = run.experiment.run.seed
+    return f"{curve}-seed{seed}" if seed else curve
+
+
+def _copy(run: Run, folder: Path) -> Path:
+    source = run.folder
+    assert source is not None
+    if source.resolve() == folder.resolve():
+        raise BadInput(f"--to {folder.parent}: holds the very runs that are to be copied")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("summary.json", "partial.json"):
+            (folder / name).unlink(missing_ok=True)
+        write_whole(folder / "rounds.csv", _rows(run).encode())
+        shutil.copyfile(source / "config.toml", folder / "config.toml")
+        name = "summary.json" if run.summary else "partial.json"
+        facts = run.summary or _partial(run, source)
+        write_whole(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
+    except OSError as error:
+        raise BadInput(f"--to {folder}: cannot be written ({error.strerror or error})") from error
+    return folder
+
+
+def _partial(run: Run, source: Path) -> dict[str, Any]:
+    if (source / "partial.json").is_file():
+        return dict(json.loads((source / "partial.json").read_text("utf-8")))
+    facts = source / "facts.json"
+    return {
+        "rounds": int(run.columns["round"][-1]),
+        "of": run.experiment.training.rounds,
+        "resource_blocks": int(run.columns["resource_blocks"][-1]),
+        "seed": run.experiment.run.seed,
+        "seconds": float(run.columns["seconds"].sum()),
+    } | (json.loads(facts.read_text("utf-8")) if facts.is_file() else {})
+
+
+def _rows(run: Run) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(ROUND_COLUMNS)
+    columns = [run.columns[name].tolist() for name in ROUND_COLUMNS]
+    writer.writerows(map(_short, row) for row in zip(*columns, strict=True))
+    return text.getvalue()
+
+
+def _short(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.{_DIGITS}g}"

@@ -1,0 +1,227 @@
+"""Studies the paper does not have, drawn from the runs of a sweep."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airfeel.experiment.compare import accuracy_at
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.report.runs import find, read
+from airfeel.experiment.reproduce.curves import essence
+from airfeel.experiment.reproduce.figures import COLOURS, Groups, canvas, save, starvation_figure
+from airfeel.experiment.reproduce.tables import Sheet
+from airfeel.experiment.runner import Run
+from airfeel.types import BadInput
+
+KINDS = ("overlap", "grid", "starvation")
+_SYMBOLS = {
+    "radio.alpha": "α",
+    "radio.power_scalar": "σ_t",
+    "training.learning_rate": "η",
+    "budget.slots": "C",
+    "budget.resource_blocks": "M·C",
+    "scheme.global_sparsity": "φ[g]",
+    "scheme.local_sparsity": "φ[l]",
+    "training.local_steps": "H",
+}
+_SCHEMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
+_BURN_IN = 0.2  # of the rounds: masks of the first ones say little
+
+
+def draw(kind: str, places: Sequence[Path], path: Path) -> tuple[Path, Sheet]:
+    """The figure of a study (overlap, grid or starvation) and its numbers."""
+    runs = [read(folder) for folder in find(places)]
+    if kind == "overlap":
+        return save(lambda: _overlap(runs), path), _overlap_sheet(runs)
+    if kind == "grid":
+        return save(lambda: _grid(runs), path), _grid_sheet(runs)
+    groups = by_difference(runs)
+    return save(lambda: starvation_figure(groups), path), _starvation_sheet(groups)
+
+
+def by_difference(runs: Sequence[Run]) -> Groups:
+    """Runs by where they differ from what most of them have, such as `α = 4`; seeds together."""
+    flat = [_flat(run.experiment) for run in runs]
+    usual = {key: Counter(repr(f.get(key)) for f in flat).most_common(1)[0][0] for key in flat[0]}
+    groups: Groups = defaultdict(list)
+    for run, mine in zip(runs, flat, strict=True):
+        differ = [key for key in usual if repr(mine.get(key)) != usual[key]]
+        words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(mine[k])}" for k in differ]
+        groups[", ".join(words) or "unchanged"].append(run)
+    first = sorted(groups, key=lambda label: (label != "unchanged", label))
+    return {label: groups[label] for label in first}
+
+
+def _flat(e: Experiment) -> dict[str, Any]:
+    return {
+        f"{section}.{key}": value
+        for section, keys in essence(e).items()
+        for key, value in keys.items()
+    }
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int) and value >= 10_000:
+        return f"{value:,}"
+    return "none" if value is None else str(value)
+
+
+def _over_seeds(runs: Sequence[Run], measure: Any, key: Any) -> dict[Any, tuple[float, float]]:
+    """Mean and spread of a number of each run, by key."""
+    values = defaultdict(list)
+    for run in runs:
+        values[key(run.experiment)].append(measure(run))
+    return {
+        k: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else math.nan)
+        for k, v in sorted(values.items())
+    }
+
+
+def _mean_overlap(run: Run) -> float:
+    overlap = run.columns["mask_overlap"]
+    late = overlap[int(_BURN_IN * len(overlap)) :]
+    return float(np.nanmean(late)) if not np.isnan(late).all() else math.nan
+
+
+def _split(e: Experiment) -> str:
+    if e.data.partition == "classes":
+        return f"{e.data.classes_per_device} classes a device"
+    return "i.i.d." if e.data.partition == "iid" else f"Dirichlet({e.data.alpha:g})"
+
+
+def _overlap_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
+    return _over_seeds(
+        runs, _mean_overlap, lambda e: (_split(e), e.training.local_steps, e.scheme.global_sparsity)
+    )
+
+
+def _overlap(runs: Sequence[Run]) -> Any:
+    """Overlap against φ[g], a line for each H, a panel for each split; dotted: masks by chance."""
+    points = _overlap_points(runs)
+    splits = sorted({k[0] for k in points}, reverse=True)
+    figure, panels = canvas(4.2 * len(splits), 3.4, len(splits))
+    for axes, split in zip(panels, splits, strict=True):
+        steps = sorted({k[1] for k in points if k[0] == split})
+        for colour, h in zip(COLOURS * len(steps), steps, strict=False):
+            line = {k[2]: v for k, v in points.items() if k[:2] == (split, h)}
+            mean, spread = np.array(list(line.values())).T
+            look = {"color": colour, "marker": "o", "ms": 4, "capsize": 2, "label": f"H = {h}"}
+            axes.errorbar(list(line), mean, np.nan_to_num(spread), **look)
+        shares = sorted({k[2] for k in points})
+        chance = np.geomspace(shares[0], shares[-1])
+        axes.plot(chance, chance, color="#555555", ls=":", lw=1.2, label="by chance")
+        axes.set(xscale="log", ylim=(0, 1), title=split, xlabel="φ[g], share in the global mask")
+        axes.set_xticks(shares, [f"{s:g}" for s in shares], minor=False)
+        axes.minorticks_off()
+    panels[0].set_ylabel("mask overlap with the last round")
+    panels[-1].legend(loc="best")
+    return figure
+
+
+def _overlap_sheet(runs: Sequence[Run]) -> Sheet:
+    rows = [
+        (split, str(h), f"{share:g}", _pair(mean, spread, ".3f"))
+        for (split, h, share), (mean, spread) in _overlap_points(runs).items()
+    ]
+    note = f"Mean over the rounds after the first {_BURN_IN:.0%}, ± standard deviation over seeds."
+    return Sheet(("data", "H", "φ[g]", "mask overlap"), rows, [note])
+
+
+def _budget(runs: Sequence[Run]) -> float:
+    """Resource blocks at which a grid is read: the runs' own budget, or what all have reached."""
+    budgets = {run.experiment.slots * run.experiment.radio.subchannels for run in runs}
+    if len(budgets) == 1 and math.isfinite(budget := budgets.pop()):
+        return budget
+    used = [float(run.columns["resource_blocks"][-1]) for run in runs]
+    return min((b for b in used if b > 0), default=math.inf)
+
+
+def _grid_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
+    budget = _budget(runs)
+    return _over_seeds(
+        runs,
+        lambda run: 100.0 * accuracy_at(run.columns, budget),
+        lambda e: (e.scheme.name, e.scheme.global_sparsity, e.scheme.local_sparsity),
+    )
+
+
+def _grid(runs: Sequence[Run]) -> Any:
+    """Accuracy at an equal budget for each (φ[g], φ[l]), a panel for each scheme."""
+    points = _grid_points(runs)
+    schemes = list(dict.fromkeys(k[0] for k in points))
+    across, down = (sorted({k[i] for k in points}) for i in (1, 2))
+    size = (1.0 + len(schemes) * (0.85 * len(across) + 0.8), 1.5 + 0.55 * len(down))
+    figure, panels = canvas(*size, len(schemes))
+    values = [v[0] for v in points.values()]
+    low, high = min(values), max(values)
+    for axes, scheme in zip(panels, schemes, strict=True):
+        table = np.array(
+            [[points.get((scheme, g, f), (math.nan,))[0] for g in across] for f in down]
+        )
+        image = axes.imshow(
+            table, cmap="cividis", vmin=low, vmax=high, aspect="auto", origin="lower"
+        )
+        for y, x in np.argwhere(~np.isnan(table)):
+            dark = table[y, x] < (low + high) / 2
+            text = _pair(*points[scheme, across[x], down[y]], ".1f").replace(" ± ", "\n± ")
+            axes.text(x, y, text, ha="center", va="center", fontsize=7, color="wk"[not dark])
+        axes.set_xticks(range(len(across)), [f"{g:g}" for g in across])
+        axes.set_yticks(range(len(down)), [f"{f:g}" for f in down])
+        axes.grid(False)
+        axes.set(xlabel="φ[g]", ylabel="φ[l]", title=_SCHEMES.get(scheme, scheme))
+    blocks = _budget(runs)
+    figure.colorbar(image, ax=panels, label=f"accuracy (%) at {blocks:,.0f} blocks", shrink=0.9)
+    return figure
+
+
+def _grid_sheet(runs: Sequence[Run]) -> Sheet:
+    heard = _over_seeds(
+        runs,
+        lambda run: run.columns["scheduled"][1:].mean() / run.experiment.training.devices,
+        lambda e: (e.scheme.name, e.scheme.global_sparsity, e.scheme.local_sparsity),
+    )
+    rows = [
+        (_SCHEMES.get(k[0], k[0]), f"{k[1]:g}", f"{k[2]:g}", _pair(*v, ".1f"), f"{heard[k][0]:.0%}")
+        for k, v in _grid_points(runs).items()
+    ]
+    note = f"At {_budget(runs):,.0f} resource blocks; ± standard deviation over seeds."
+    return Sheet(("scheme", "φ[g]", "φ[l]", "accuracy %", "devices heard"), rows, [note])
+
+
+def _starvation_sheet(groups: Groups) -> Sheet:
+    rows = []
+    for label, runs in groups.items():
+        heard = [run.columns["scheduled"][1:] for run in runs]
+        tenth = [max(len(h) // 10, 1) for h in heard]
+        pairs = list(zip(heard, tenth, strict=True))
+        rows.append(
+            (
+                label,
+                str(len(runs)),
+                " ".join(sorted({f"{run.columns['round'][-1]:,}" for run in runs})),
+                f"{np.mean([h[:t].mean() for h, t in pairs]):.1f}",
+                f"{np.mean([h[-t:].mean() for h, t in pairs]):.1f}",
+                f"{np.mean([100 * (h == 0).mean() for h in heard]):.0f} %",
+                f"{np.mean([100 * accuracy_at(run.columns, math.inf) for run in runs]):.1f}",
+                f"{np.mean([run.columns['resource_blocks'][-1] for run in runs]):.3g}",
+                ", ".join(sorted({str(r.summary.get("reason", "not finished")) for r in runs})),
+            )
+        )
+    head = ("changed", "seeds", "rounds", "heard at first", "at last", "idle", "accuracy %")
+    note = "Heard: mean devices over the first and the last tenth of the rounds. Idle: nobody."
+    return Sheet((*head, "blocks", "stopped by"), rows, [note])
+
+
+def _pair(mean: float, spread: float, form: str) -> str:
+    return f"{mean:{form}}" + ("" if math.isnan(spread) else f" ± {spread:{form}}")
+
+
+def check_kind(kind: str) -> str:
+    """A study by its name."""
+    if kind not in KINDS:
+        raise BadInput(f"{kind}: must be one of {', '.join(KINDS)}")
+    return kind
