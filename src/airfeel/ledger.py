@@ -64,7 +64,7 @@ def report_on(
 
 def _energy(x: Float[Tensor, "D"]) -> float:
     """‖x‖² in float64, summed in an order that no number of threads changes."""
-    return float(np.square(x.cpu().numpy().astype(np.float64)).sum())
+    return float(np.square(x.cpu().numpy(), dtype=np.float64).sum())
 
 
 def _ratio(error: float, signal: float) -> float:

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airfeel.compress.parts import Whole
+from airfeel.compress.parts import TopK
+from airfeel.compress.quantize import UNQUANTISED
 from airfeel.ledger import account, report_on
 from airfeel.radio.schedule import fresh_policy, remember
 from airfeel.types import Costs, Dice, Engine, Learn, Payload, Plan, Report, Scheme, State, World
@@ -19,11 +20,9 @@ def start(learn: Learn, world: World, streams: Dice, engine: Engine) -> State:
     nothing, nobody = torch.zeros(0, dtype=torch.int64), np.zeros(world.devices)
     blank = State(-1, theta, theta * 0, nothing, nobody, policy=fresh_policy(world.devices))
     everyone = np.ones(world.devices, dtype=bool)
-    payload = engine.prepare(learn, Whole(), blank, everyone, streams)
-    total = torch.zeros_like(theta)
-    for row in payload.common[torch.from_numpy(payload.finite)]:
-        total += row
-    update = total / max(int(payload.finite.sum()), 1)
+    nothing_said = TopK(world.dim, 0, UNQUANTISED)  # the mean is of what the engine holds itself
+    finite = engine.prepare(learn, nothing_said, blank, everyone, streams).finite
+    update = engine.ideal(finite) if finite.any() else torch.zeros_like(theta)
     return dataclasses.replace(blank, round=0, theta=theta + update, update=update)
 
 

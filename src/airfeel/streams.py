@@ -45,12 +45,12 @@ class Streams:
         Devices with consecutive ids share one call of the generator.
         """
         steps = -(-width // _WORDS)
-        out = np.empty((len(devices), width))
+        out = np.empty((len(devices), steps * _WORDS))
         starts = np.flatnonzero(np.diff(devices, prepend=-2) != 1)
         for first, last in pairwise([*starts, len(devices)]):
             rng = self._at(room, round, 1, step=int(devices[first]) * steps)
-            out[first:last] = rng.random((last - first, steps * _WORDS))[:, :width]
-        return out
+            rng.random(out=out[first:last])
+        return out[:, :width]
 
     def _at(self, room: str, round: int, kind: int, step: int) -> np.random.Generator:
         counter = np.array([step, 0, round, kind], dtype=np.uint64)

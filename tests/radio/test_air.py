@@ -39,7 +39,11 @@ def test_silence_over_a_dead_channel_is_free_and_speech_is_impossible():
 def test_the_air_adds():
     rng = np.random.default_rng(0)
     common, gain = torch.from_numpy(rng.normal(size=(4, 11))), rng.rayleigh(size=(4, 3))
-    torch.testing.assert_close(superpose(common, gain, 7.0), 7.0 * common.sum(dim=0))
+    torch.testing.assert_close(
+        superpose(common, gain, 7.0, np.ones(4, dtype=bool)), 7.0 * common.sum(dim=0)
+    )
+    some = np.array([True, False, False, True])
+    torch.testing.assert_close(superpose(common, gain, 7.0, some), 7.0 * (common[0] + common[3]))
 
 
 def test_decibels():

@@ -1,5 +1,7 @@
 """airfeel sweep."""
 
+from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +10,18 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from airfeel.cli.compare import render
+from airfeel.cli.compare import page, render
 from airfeel.cli.run import stopping
 from airfeel.experiment.compare import lines, shared_blocks, verdict
 from airfeel.experiment.sweep import Sweep, Trial, read_sweep
+from airfeel.experiment.sweep_ray import nodes
+
+
+class Where(StrEnum):
+    """Where a sweep's runs are carried out."""
+
+    local = "local"
+    ray = "ray"
 
 
 def sweep(
@@ -20,15 +30,26 @@ def sweep(
         Path | None, typer.Option(help="Folder for the runs; runs/NAME if left out.")
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one a core.")] = 0,
+    engine: Annotated[Where, typer.Option(help="This machine, or a Ray cluster.")] = Where.local,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Ray cluster: auto, host:port or ray://…; left out, one starts here."),
+    ] = None,
+    num_cpus: Annotated[float, typer.Option(min=0.0, help="CPUs of a run on Ray.")] = 1.0,
+    num_gpus: Annotated[float, typer.Option(min=0.0, help="GPUs of a run on Ray.")] = 0.0,
 ) -> None:
     """Run every combination of some settings and seeds, and compare.
 
     Finished runs are reused, unfinished ones resumed; one that fails does not stop the others.
     """
     console = Console()
-    trials = read_sweep(file, out or Path("runs") / file.stem)
+    target = out or Path("runs") / file.stem
+    trials = read_sweep(file, target)
     work = Sweep(trials, workers)
-    with stopping("the same command") as signals:
+    with stopping("the same command") as signals, ExitStack() as stack:
+        if engine is Where.ray:
+            cluster = stack.enter_context(nodes(address, num_cpus, num_gpus))
+            work = Sweep(trials, workers or cluster.room, cluster.start)
         if console.is_terminal:
             with Live(_table(work), console=console, refresh_per_second=4) as live:
                 work.play(signals, lambda s: live.update(_table(s)))
@@ -41,6 +62,7 @@ def sweep(
         table = lines(groups)
         console.print(render(table, blocks))
         console.print(verdict(table, blocks), highlight=False)
+        page(groups, target)
     for folder, fault in work.faults.items():
         typer.echo(f"airfeel: {folder} failed: {fault}", err=True)
     if work.faults:

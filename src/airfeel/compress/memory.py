@@ -16,6 +16,6 @@ def residual(
     Channel noise is not part of it: a device does not know what the base station heard.
     """
     e = x.clone()
-    e[support] -= common
-    e[index] -= value
+    e.index_add_(0, support, common, alpha=-1)  # each mask's indices are distinct
+    e.index_add_(0, index, value, alpha=-1)
     return e

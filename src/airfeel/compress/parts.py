@@ -55,11 +55,12 @@ class TimeCorrelated:
     def __call__(
         self, x: Float[Tensor, "D"], support: Int64[Tensor, "K"], dice: Float64[np.ndarray, "W"]
     ) -> tuple[Float[Tensor, "K"], Int64[Tensor, "L"], Float[Tensor, "L"]]:
-        common = x[support]
+        common = x.index_select(0, support)
         if not self.analog:
             common = quantize(common, self.bits_per_value, dice[self.k_local :])
         index = top_k_outside(x, self.k_local, support)
-        return common, index, quantize(x[index], self.bits_per_value, dice[: self.k_local])
+        value = quantize(x.index_select(0, index), self.bits_per_value, dice[: self.k_local])
+        return common, index, value
 
 
 @dataclass(frozen=True)

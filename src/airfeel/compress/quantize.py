@@ -29,7 +29,7 @@ def quantize(
     if bits == UNQUANTISED or x.numel() == 0:
         return x
     norm, level = levels(x, bits, uniform)
-    return (norm * (level / (2 ** (bits - 1) - 1))).to(x.dtype)
+    return level.div_(2 ** (bits - 1) - 1).mul_(norm).to(x.dtype)
 
 
 def levels(
@@ -46,11 +46,11 @@ def levels(
     peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares stay within range
     unit = exact / peak
     length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
-    level = unit.abs() * (s / torch.where(length > 0, length, 1.0))
-    level = level.clamp(max=s)  # rounding must not reach a level above the last
+    level = unit.abs().mul_(s / torch.where(length > 0, length, 1.0))
+    level.clamp_(max=s)  # rounding must not reach a level above the last
     low = level.floor()
-    up = torch.from_numpy(uniform).to(x.device) < level - low
-    return peak * length, unit.sign() * (low + up)
+    up = torch.from_numpy(uniform).to(x.device) < level.sub_(low)
+    return peak * length, unit.sign_().mul_(low.add_(up))
 
 
 def check_bits(bits: int) -> None:

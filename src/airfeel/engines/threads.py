@@ -24,13 +24,13 @@ def _settle_in() -> None:
     torch.set_flush_denormal(True)
 
 
-def _zeros(world: World, kind: str) -> Float[Tensor, "N D"]:
+def _zeros(world: World, rows: int, kind: str) -> Float[Tensor, "{rows} D"]:
     """An empty error memory: in RAM, in a file that goes with the process, or at half the size."""
     theta = world.model.initial()
-    shape = (world.devices, world.dim)
-    if kind == "file":
+    shape = (rows, world.dim)
+    if kind == "file" and rows:
         with tempfile.NamedTemporaryFile(prefix="airfeel-memory-") as file:
-            size = world.devices * world.dim
+            size = rows * world.dim
             file.truncate(size * theta.element_size())
             return torch.from_file(file.name, shared=True, size=size, dtype=theta.dtype).view(shape)
     return theta.new_zeros(shape, dtype=torch.bfloat16 if kind == "bfloat16" else None)
@@ -41,11 +41,19 @@ class Threads:
 
     On a CPU every worker computes with one intra-op thread, and so does the process while the
     engine is open: sums then do not depend on how many threads there are. A GPU has one worker.
+    `devices` are the consecutive ids that it looks after, all of them unless told otherwise.
     """
 
-    def __init__(self, world: World, workers: int = 0, memory: str = "ram") -> None:
+    def __init__(
+        self,
+        world: World,
+        workers: int = 0,
+        memory: str = "ram",
+        devices: range | None = None,
+    ) -> None:
         self.world = world
-        self.memory: Float[Tensor, "N D"] = _zeros(world, memory)
+        self.devices = range(world.devices) if devices is None else devices
+        self.memory = _zeros(world, len(self.devices), memory)
         on_gpu = self.memory.device.type != "cpu"
         self._intra_op = torch.get_num_threads()
         torch.set_num_threads(1)
@@ -64,7 +72,8 @@ class Threads:
     ) -> Payload:
         """On each invited device: learn, add the memory, compress. What is not sent stays here."""
         t = state.round + 1
-        devices = np.flatnonzero(invited)
+        first, stop = self.devices.start, self.devices.stop
+        devices = first + np.flatnonzero(invited[first:stop])
         support = compress.support(state.update)
         batch_dice = streams.uniform("batch", t, devices, learn.dice)
         level_dice = streams.uniform("quantize", t, devices, compress.dice)
@@ -95,7 +104,7 @@ class Threads:
         dice: Float64[np.ndarray, "W"],
     ) -> _Row:
         """One device's x, and what it would say of it."""
-        x, memory = self._x[i], self.memory[device]
+        x, memory = self._x[i], self.memory[device - self.devices.start]
         torch.add(delta, memory, out=x)
         finite = bool(torch.isfinite(x).all())
         if not finite:  # the row is never sent: it only has to be well-formed
@@ -126,24 +135,33 @@ class Threads:
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""
+        return self.add_up(self._x.new_zeros(self.world.dim), active) / int(active.sum())
+
+    def add_up(
+        self, total: Float[Tensor, "D"], active: Bool[np.ndarray, "N"]
+    ) -> Float[Tensor, "D"]:
+        """Add the scheduled devices' x to `total`, in place and in device order."""
         assert self._payload is not None, "prepare comes first"
-        total = self._x.new_zeros(self.world.dim)
         for x, spoken in zip(self._x, active[self._payload.devices], strict=True):
             if spoken:
                 total += x
-        return total / int(active.sum())
+        return total
 
     def commit(self, active: Bool[np.ndarray, "N"]) -> None:
         """Keep the new memory of the scheduled devices; all others keep the one they had."""
         assert self._payload is not None, "prepare comes first"
-        said = self._payload
+        said, first = self._payload, self.devices.start
 
         def keep(i: int) -> None:
-            self.memory[said.devices[i]] = residual(
+            self.memory[said.devices[i] - first] = residual(
                 self._x[i], said.support, said.common[i], said.index[i], said.value[i]
             )
 
         list(self._pool.map(keep, np.flatnonzero(active[said.devices]).tolist()))
+
+    def restore(self, memory: Float[Tensor, "N D"]) -> None:
+        """Put back a memory that was saved."""
+        self.memory.copy_(memory)
 
     def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
         """Accuracy and loss on the test set."""

@@ -155,6 +155,15 @@ class RunOptions(Section):
     threads: Annotated[int, Field(ge=0, strict=True)] = Field(
         0, description="worker threads; 0 for all cores. Changes no result"
     )
+    engine: Literal["threads", "ray"] = Field(
+        "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
+    )
+    actors: Annotated[int, Field(ge=0, strict=True)] = Field(
+        0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
+    )
+    address: str | None = Field(
+        None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"
+    )
 
 
 class Experiment(Section):

@@ -4,8 +4,8 @@ import importlib
 import math
 import time
 import warnings
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,9 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from airfeel.engines.base import Keeper, Lost
+from airfeel.engines.cluster import joined
+from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.experiment import notebook, rows
 from airfeel.experiment.build import Setup, build
+from airfeel.experiment.checkpoint import Checkpoint
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.rows import Row
@@ -25,6 +29,8 @@ from airfeel.experiment.store import Store
 from airfeel.experiment.summary import summarise
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, World
+
+_LOSSES = 3  # in a row, without a checkpoint in between, that a run survives
 
 
 @runtime_checkable
@@ -73,8 +79,10 @@ def run(
     """Carry out an experiment; with `out`, into that folder, which must be new or empty."""
     setup = build(experiment)
     with ExitStack() as stack:
+        make = _engine_maker(experiment, setup, stack)
         store = stack.enter_context(Store(Path(out), experiment)) if out is not None else None
-        return _carry_out(experiment, setup, store, tuple(watchers), signals, stack)
+        loop = _Loop(experiment, setup, make, store, tuple(watchers), signals or Signals(), stack)
+        return loop.play()
 
 
 def resume(
@@ -89,27 +97,21 @@ def resume(
     experiment = load(folder / "config.toml")
     setup = build(experiment)
     with ExitStack() as stack:
+        make = _engine_maker(experiment, setup, stack)
         store = stack.enter_context(Store(folder, experiment, resume=True))
         for fault in store.faults:
             went = store.found.state.round if store.found else 0
             warnings.warn(f"{fault}; going on from round {went}", stacklevel=2)
-        return _carry_out(experiment, setup, store, tuple(watchers), signals, stack)
+        loop = _Loop(experiment, setup, make, store, tuple(watchers), signals or Signals(), stack)
+        return loop.play()
 
 
-def _carry_out(
-    e: Experiment,
-    setup: Setup,
-    store: Store | None,
-    watchers: tuple[Watcher, ...],
-    signals: Signals | None,
-    stack: ExitStack,
-) -> Run:
-    engine = Threads(setup.world, e.run.threads, e.run.memory)
-    stack.callback(engine.close)
-    for watcher in watchers:
-        watcher.begin(e, setup.world)
-    loop = _Loop(e, setup, engine, store, watchers, signals or Signals())
-    return loop.play()
+def _engine_maker(e: Experiment, setup: Setup, stack: ExitStack) -> Callable[[], Keeper]:
+    """What makes the run's engine, again if need be; a cluster is joined until the stack ends."""
+    if e.run.engine == "threads":
+        return lambda: Threads(setup.world, e.run.threads, e.run.memory)
+    stack.enter_context(joined(e.run.address, e.run.actors))
+    return lambda: RayEngine(setup.world, setup.scheme.learn, e.run.actors, e.run.memory)
 
 
 @dataclass
@@ -118,14 +120,28 @@ class _Loop:
 
     e: Experiment
     setup: Setup
-    engine: Threads
+    make: Callable[[], Keeper]
     store: Store | None
     watchers: tuple[Watcher, ...]
     signals: Signals
+    stack: ExitStack  # of what is open until the run ends
     written: list[Row] = field(default_factory=list)
     saved_at: float = field(default_factory=time.monotonic)
+    safe: Checkpoint | None = None  # stands in for the store's where there is none
+    losses: int = 0
 
     def play(self) -> Run:
+        for watcher in self.watchers:
+            watcher.begin(self.e, self.setup.world)
+        while True:
+            try:
+                with closing(self.make()) as self.engine:
+                    return self.rounds()
+            except Lost as loss:
+                self.go_back(loss)
+
+    def rounds(self) -> Run:
+        """From the last checkpoint, if there is one, to the end."""
         state = self.first()
         reason = _over(self.e, state, self.written[-1])
         while reason is None:
@@ -133,12 +149,28 @@ class _Loop:
             self.keep_safe(state, reason)
         return self.finish(state, reason)
 
+    def go_back(self, loss: Lost) -> None:
+        """After the loss of a worker: what was written after the last checkpoint is cut off."""
+        self.losses += 1
+        if self.losses > _LOSSES:
+            raise loss
+        if self.store:
+            self.store.__exit__()
+            again = Store(self.store.folder, self.e, resume=True)
+            self.store = self.stack.enter_context(again)
+        else:
+            del self.written[self.safe.bytes["rows"] if self.safe else 0 :]
+        safe = self.store.found if self.store else self.safe
+        warnings.warn(f"{loss}; back to round {safe.state.round if safe else 0}", stacklevel=2)
+
     def first(self) -> State:
         """The state to begin with: the checkpoint's, or that of round 0."""
-        if self.store and self.store.found:
-            found = self.store.found
-            self.engine.memory.copy_(found.memory)
-            self.written = rows.read_rows(self.store.folder / "rounds.csv")
+        found = self.store.found if self.store else self.safe
+        if self.store:
+            path = self.store.folder / "rounds.csv"
+            self.written = rows.read_rows(path) if found else []
+        if found:
+            self.engine.restore(found.memory)
             for watcher in self.watchers:
                 watcher.row(self.written[-1])
             return found.state
@@ -180,11 +212,19 @@ class _Loop:
         stop = self.signals.received if reason is None else None
         late = time.monotonic() - self.saved_at >= 60.0 * options.checkpoint_minutes
         due = options.checkpoint_every > 0 and state.round % options.checkpoint_every == 0
-        if self.store and reason is None and (due or late or stop):
-            self.store.save(state, self.engine.memory)
-            self.saved_at = time.monotonic()
+        if reason is None and (due or late or stop):
+            self.save(state)
         if stop:
             raise Interrupted(stop)
+
+    def save(self, state: State) -> None:
+        """A checkpoint: in the store, or for want of one here, where the engine may lose a part."""
+        if self.store:
+            self.store.save(state, self.engine.memory)
+        elif self.e.run.engine == "ray":
+            self.safe = Checkpoint(state, self.engine.memory, {"rows": len(self.written)})
+        self.saved_at = time.monotonic()
+        self.losses = 0
 
     def finish(self, state: State, reason: str) -> Run:
         accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))

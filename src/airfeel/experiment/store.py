@@ -35,7 +35,10 @@ from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
 _TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
-_NO_EFFECT = {"threads", "checkpoint_every", "checkpoint_minutes"}  # on any result
+_NO_EFFECT = {  # on any result
+    *("threads", "checkpoint_every", "checkpoint_minutes"),
+    *("engine", "actors", "address"),
+}
 
 
 def as_toml(e: Experiment) -> str:

@@ -107,9 +107,10 @@ class LocalJob:
     def poll(self) -> str | None:
         if self.process.is_alive():
             return None
-        if self.pipe.poll():
+        try:
             return str(self.pipe.recv())
-        return f"its process ended with code {self.process.exitcode}"
+        except EOFError:  # it was killed before it could tell
+            return f"its process ended with code {self.process.exitcode}"
 
     def stop(self) -> None:
         self.process.terminate()  # the trial finishes its round and is saved
@@ -128,17 +129,21 @@ def start_local(trial: Trial) -> LocalJob:
 
 def work(table: dict[str, Any], folder: str, pipe: Any) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
-    e = experiment(table)
-    e = e.model_copy(update={"run": e.run.model_copy(update={"threads": 1})})
-    fault = ""
     with Signals() as signals:
-        try:
-            run_missing(e, Path(folder), signals=signals)
-        except Interrupted:
-            fault = "stopped"
-        except Exception as error:  # one failed run must not stop the others
-            fault = f"{type(error).__name__}: {error}".splitlines()[0]
-    pipe.send(fault)
+        pipe.send(carry_out(table, folder, signals))
+
+
+def carry_out(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
+    """Carry out or resume one run, in this process; its fault, or nothing."""
+    try:
+        e = experiment(table)
+        here = e.run.model_copy(update={"threads": threads, "engine": "threads"})
+        run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals)
+    except Interrupted:
+        return "stopped"
+    except Exception as error:  # one failed run must not stop the others
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import copy
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -54,6 +55,13 @@ class FlatModel:
         if self.dim == 0:
             raise BadInput("model: has no trainable parameter; at least one is needed")
         self._local = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the threads' replicas: another process makes its own."""
+        return {name: value for name, value in vars(self).items() if name != "_local"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _local=threading.local())
 
     @staticmethod
     def _trained(module: nn.Module) -> list[nn.Parameter]:

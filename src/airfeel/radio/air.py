@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from airfeel.types import Fading, Payload, Plan, Received
@@ -34,7 +34,7 @@ def segment_energy(
 ) -> Float64[np.ndarray, "{subchannels}"]:
     """Squared norm of each segment of one device's global part."""
     sizes = segment_sizes(len(common), subchannels)
-    squares = common.to(torch.float64).square().cpu().numpy()
+    squares = np.square(common.cpu().numpy(), dtype=np.float64)
     energy = np.zeros(subchannels)
     used = np.count_nonzero(sizes)  # with fewer values than sub-channels the last ones stay silent
     if used:
@@ -66,28 +66,32 @@ class Hybrid:
         self, payload: Payload, fading: Fading, plan: Plan, *, rng: np.random.Generator
     ) -> Received:
         spoken = plan.active[payload.devices]
-        common = payload.common[torch.from_numpy(spoken)]
-        heard = superpose(common, fading.gain[payload.devices[spoken]], plan.scalar)
+        heard = superpose(payload.common, fading.gain[payload.devices], plan.scalar, spoken)
         noise = np.sqrt(fading.noise) * rng.standard_normal(len(payload.support))
         heard += torch.from_numpy(noise).to(heard)
         return received(payload, spoken, heard / plan.scalar)
 
 
 def superpose(
-    common: Float[Tensor, "n K"], gain: Float64[np.ndarray, "n M"], scalar: float
+    common: Float[Tensor, "n K"],
+    gain: Float64[np.ndarray, "n M"],
+    scalar: float,
+    spoken: Bool[np.ndarray, "n"],
 ) -> Float[Tensor, "K"]:
     """What arrives without noise: Σ_n h_{n,m}·b_{n,m}·x_n with channel inversion b = σ_t/h."""
     amplitude = np.divide(scalar, gain, out=np.zeros_like(gain), where=gain > 0)
+    arriving = torch.from_numpy(gain * amplitude).to(common.dtype).numpy()
     sizes = segment_sizes(common.shape[1], gain.shape[1])
     heard = common.new_zeros(common.shape[1])
-    for x, arriving in zip(common, gain * amplitude, strict=True):
-        heard += x * torch.from_numpy(np.repeat(arriving, sizes)).to(x)
+    for n in np.flatnonzero(spoken):
+        heard += common[n] * torch.from_numpy(np.repeat(arriving[n], sizes)).to(heard.device)
     return heard
 
 
 def received(payload: Payload, spoken: np.ndarray, common: Float[Tensor, "K"]) -> Received:
     """The base station's view: the sum of the global parts, and each speaker's local part."""
-    rows = torch.from_numpy(np.flatnonzero(spoken)).to(payload.index.device)
-    return Received(
-        payload.support, common, payload.index[rows], payload.value[rows], int(spoken.sum())
-    )
+    index, value = payload.index, payload.value
+    if not spoken.all():
+        rows = torch.from_numpy(np.flatnonzero(spoken)).to(index.device)
+        index, value = index[rows], value[rows]
+    return Received(payload.support, common, index, value, int(spoken.sum()))

@@ -20,5 +20,5 @@ class Average:
         total = received.common.new_zeros(dim)
         total[received.support] = received.common
         for index, value in zip(received.index, received.value, strict=True):
-            total[index] += value  # a device's own indices are distinct
+            total.index_add_(0, index, value)  # a device's own indices are distinct
         return total / received.count

@@ -1,0 +1,242 @@
+"""Devices shared out over the actors of a Ray cluster: only what devices say travels, not x.
+
+An actor looks after devices with consecutive ids: their samples, their error memory, and a model
+that it keeps up to date itself. A round sends it the last global update, and takes back payloads.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from airfeel.engines.base import Lost
+from airfeel.engines.cluster import Kit, actor_shares, pack, ray_module, unpack
+from airfeel.engines.threads import Threads
+from airfeel.types import BadInput, Compress, Dice, Learn, Payload, State, World
+
+_PATIENCE = 60.0  # seconds after which a run that waits for free CPUs says so
+_News = tuple[np.ndarray | None, np.ndarray | None]  # the model and the update, where they are new
+_ROWS = ("finite", "loss", "common", "index", "value", "energy")
+
+
+class Shard:
+    """What an actor is: the threads' engine for some of the devices, and the state as last heard.
+
+    Whatever it returns is an array: Ray hands arrays on without a copy.
+    """
+
+    def __init__(
+        self, kit: Kit, devices: range, shards: tuple[Int64[np.ndarray, "_"], ...], memory: str
+    ) -> None:
+        world, self._learn = unpack(kit)
+        none = (np.zeros(0, dtype=np.int64),)
+        rest = len(world.power) - devices.stop
+        world = replace(world, shards=none * devices.start + shards + none * rest)
+        self._engine = Threads(world, 1, memory, devices)
+        self._state = _blank(world)
+
+    def ready(self) -> None:
+        """Answers once the actor is there."""
+
+    def prepare(
+        self, round: int, news: _News, compress: Compress, invited: np.ndarray, streams: Dice
+    ) -> tuple[np.ndarray, ...]:
+        """The rows of the invited devices' payload."""
+        theta, update = (None if a is None else self._tensor(a) for a in news)
+        if update is not None:
+            theta = self._state.theta + update if theta is None else theta
+            self._state = replace(self._state, theta=theta, update=update)
+        state = replace(self._state, round=round)
+        said = self._engine.prepare(self._learn, compress, state, invited, streams)
+        return tuple(_array(getattr(said, name)) for name in _ROWS)
+
+    def add_up(self, total: np.ndarray | None, active: np.ndarray) -> np.ndarray:
+        """A link of the sum over devices: what came before, and the own devices' x."""
+        before = torch.zeros_like(self._state.theta) if total is None else self._tensor(total)
+        return _array(self._engine.add_up(before, active))
+
+    def commit(self, active: np.ndarray) -> None:
+        self._engine.commit(active)
+
+    def memory(self) -> np.ndarray:
+        """The error memory as bytes: NumPy does not know every number type of PyTorch."""
+        return _array(self._engine.memory.view(torch.uint8))
+
+    def restore(self, memory: np.ndarray) -> None:
+        saved = torch.from_numpy(memory.copy()).view(self._engine.memory.dtype)
+        self._engine.restore(saved)
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array.copy()).to(self._state.theta.device)
+
+
+class RayEngine:
+    """The driver: shares out, puts the answers together in device order, and evaluates.
+
+    It is made for one `learn`, which the actors are given along with the samples.
+    """
+
+    def __init__(self, world: World, learn: Learn, actors: int = 0, memory: str = "ram") -> None:
+        self._ray = ray_module()
+        self._learn = learn
+        self._actors: list[Any] = []
+        self._commits: list[Any] = []
+        self._here = Threads(world, memory=memory, devices=range(0))  # evaluates
+        self._known = _blank(world)  # what the actors know
+        try:
+            self._share_out(world, actors, memory)
+        except BaseException:
+            self.close()
+            raise
+
+    def _share_out(self, world: World, actors: int, memory: str) -> None:
+        ray, on_gpu = self._ray, world.model.device.type != "cpu"
+        count, gpus = actor_shares(actors, ray.cluster_resources(), on_gpu)
+        self._parts = _split(world.devices, min(count, world.devices))
+        kit = ray.put(pack(ray, world, self._learn))
+        options = {"num_cpus": 1, "num_gpus": gpus, "scheduling_strategy": "SPREAD"}
+        make = ray.remote(**options)(Shard).remote
+        self._actors = [make(kit, p, world.shards[p.start : p.stop], memory) for p in self._parts]
+        self._await(lambda: actor_shares(actors, ray.cluster_resources(), on_gpu)[0])
+
+    def _await(self, room: Callable[[], int]) -> None:
+        """Until all actors are there; a cluster that has become too small for them is a loss."""
+        there = waiting = self._tell("ready")
+        since, told = time.monotonic(), False
+        while waiting := self._ray.wait(waiting, num_returns=len(waiting), timeout=2.0)[1]:
+            if room() < len(self._actors):
+                raise Lost("a worker of the Ray cluster is lost (it has fewer CPUs now)")
+            if not told and time.monotonic() - since > _PATIENCE:
+                told = True
+                warnings.warn(f"run.actors: {len(waiting)} wait for a free CPU", stacklevel=2)
+        self._hear(there)
+
+    def prepare(
+        self,
+        learn: Learn,
+        compress: Compress,
+        state: State,
+        invited: Bool[np.ndarray, "N"],
+        streams: Dice,
+    ) -> Payload:
+        """Tell the actors what is new, and put together what their devices would say."""
+        assert learn is self._learn, "the actors were made for another way of learning"
+        self._settled()
+        news = self._ray.put(_news(self._known, state))
+        told = self._tell("prepare", state.round, news, compress, invited, streams)
+        support = compress.support(state.update)
+        answers = self._hear(told)
+        self._known = state
+        rows = [a for a in answers if len(a[0])] or answers[:1]  # rows of nobody have no width
+        finite, loss, common, index, value, energy = (
+            np.concatenate(column) for column in zip(*rows, strict=True)
+        )
+        device = state.theta.device
+        return Payload(
+            devices=np.flatnonzero(invited),
+            finite=finite,
+            support=support,
+            common=torch.from_numpy(common).to(device),
+            index=torch.from_numpy(index).to(device),
+            value=torch.from_numpy(value).to(device),
+            energy=energy,
+            bits=compress.bits,
+            loss=loss,
+        )
+
+    def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
+        """Mean of the scheduled devices' x: the sum goes from actor to actor, in device order."""
+        total = None
+        for actor, part in zip(self._actors, self._parts, strict=True):
+            if active[part.start : part.stop].any():
+                total = actor.add_up.remote(total, active)
+        (found,) = self._hear([total])
+        return torch.from_numpy(found.copy()).to(self._known.theta.device) / int(active.sum())
+
+    def commit(self, active: Bool[np.ndarray, "N"]) -> None:
+        """Every actor keeps the new memory of its scheduled devices; nobody waits for it."""
+        self._commits = self._tell("commit", active)
+
+    @property
+    def memory(self) -> Float[Tensor, "N D"]:
+        """All devices' error memory, fetched from the actors."""
+        self._settled()
+        whole = np.concatenate(self._hear(self._tell("memory")))
+        return torch.from_numpy(whole).view(self._here.memory.dtype)
+
+    def restore(self, memory: Float[Tensor, "N D"]) -> None:
+        """Give every actor its devices' rows of a memory that was saved."""
+        rows = _array(memory.contiguous().view(torch.uint8))
+        pairs = zip(self._actors, self._parts, strict=True)
+        self._hear([actor.restore.remote(rows[p.start : p.stop]) for actor, p in pairs])
+
+    def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
+        """Accuracy and loss on the test set, which the driver has."""
+        return self._here.evaluate(theta)
+
+    def close(self) -> None:
+        """End the actors."""
+        if self._ray.is_initialized():
+            for actor in self._actors:
+                self._ray.kill(actor)
+        self._here.close()
+
+    def _settled(self) -> None:
+        """The last round's commits have gone well."""
+        self._hear(self._commits)
+        self._commits = []
+
+    def _tell(self, method: str, *words: Any) -> list[Any]:
+        return [getattr(actor, method).remote(*words) for actor in self._actors]
+
+    def _hear(self, answers: list[Any]) -> list[Any]:
+        errors = self._ray.exceptions
+        try:
+            return list(self._ray.get(answers))
+        except errors.RayError as error:
+            cause = error.cause if isinstance(error, errors.RayTaskError) else error
+            if getattr(cause, "actor_init_failed", False):
+                reason = str(cause).strip().splitlines()[-1]
+                raise BadInput(f'run.engine = "ray": a worker cannot begin ({reason})') from error
+            if isinstance(cause, errors.RayActorError | errors.ObjectLostError):
+                reason = str(cause).strip().splitlines()[0]
+                raise Lost(f"a worker of the Ray cluster is lost ({reason})") from error
+            raise cause from error
+
+
+def _split(devices: int, parts: int) -> list[range]:
+    """Consecutive ids, shared out as evenly as can be."""
+    bounds = [devices * i // parts for i in range(parts + 1)]
+    return [range(*pair) for pair in pairwise(bounds)]
+
+
+def _blank(world: World) -> State:
+    """The state before any round."""
+    theta = world.model.initial()
+    nothing = torch.zeros(0, dtype=torch.int64)
+    return State(-1, theta, theta * 0, nothing, np.zeros(len(world.power)))
+
+
+def _news(known: State, state: State) -> _News:
+    """What has to be said so that who knows one state knows the model and update of the other."""
+    if _same(known.theta, state.theta) and _same(known.update, state.update):
+        return None, None
+    if _same(known.theta + state.update, state.theta):
+        return None, _array(state.update)
+    return _array(state.theta), _array(state.update)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Equal bit by bit, signs of zeros and NaNs too."""
+    return torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+
+
+def _array(value: Tensor | np.ndarray) -> np.ndarray:
+    return value.cpu().numpy() if isinstance(value, Tensor) else value
