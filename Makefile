@@ -18,7 +18,7 @@ demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded dat
 		--set run.record_every=10 --out runs/demo --fresh
 
 test: $(VENV)/.installed-dev ## Run the tests
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest -n auto $(TESTS)
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .
@@ -27,6 +27,9 @@ lint: $(VENV)/.installed-dev ## Check style and types
 
 bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/allocation.py
+	$(BIN)/python benchmarks/schedulers.py
+	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/wire.py
 
 clean: ## Remove .venv
 	rm -rf $(VENV)
