@@ -1,0 +1,1 @@
+"""TCS-H in a Flower federation."""

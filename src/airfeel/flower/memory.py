@@ -1,0 +1,163 @@
+"""What a node keeps between two turns: the model, and the error memory, old and new.
+
+It is kept twice: in the client's `Context.state`, where Flower carries it from message to message,
+and in a file of the node, which outlives the process. The file is named by the run and by the
+device, `partition-id` of the node's config: a SuperNode that is started anew has another node id
+unless it is authenticated by a key, but it is the same device.
+"""
+
+import dataclasses
+import io
+import json
+import logging
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context
+from jaxtyping import Float
+
+from airfeel.flower.vectors import Layout, checksum, read_update
+from airfeel.types import BadInput
+
+_STATE, _BOOK = "airfeel-arrays", "airfeel-book"
+_KEPT_RUNS = 4  # files of older runs of the same device are removed
+_ARRAYS = ("theta", "update", "memory", "proposed")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A device's own state. Nothing here is ever sent."""
+
+    session: str
+    turn: int  # the last one that was answered
+    version: int  # of theta
+    layout: Layout
+    theta: Float[np.ndarray, "D"]
+    update: Float[np.ndarray, "D"]  # the last global one: the mask follows from it
+    memory: Float[np.ndarray, "D"]  # e, as it stood before `turn`
+    proposed: Float[np.ndarray, "D"]  # e, if `turn` was counted
+
+    @classmethod
+    def fresh(
+        cls, session: str, version: int, layout: Layout, theta: Float[np.ndarray, "D"]
+    ) -> "Node":
+        """A device that has said nothing yet."""
+        none = np.zeros_like(theta)
+        return cls(session, 0, version, layout, theta, none, none, none)
+
+    def settled(self, counted: int) -> "Node":
+        """With the memory that stands, now that the last counted turn is known."""
+        stands = self.proposed if counted == self.turn else self.memory
+        return dataclasses.replace(self, memory=stands, proposed=stands)
+
+    def moved(self, version: int, layout: Layout, theta: Float[np.ndarray, "D"]) -> "Node":
+        """With another model, given as a whole."""
+        if layout != self.layout:
+            raise BadInput("arrays: not those of the model that this node's memory belongs to")
+        return dataclasses.replace(self, version=version, theta=theta, update=theta * 0)
+
+    def told(self, updates: tuple[bytes, ...], version: int) -> "Node":
+        """With the updates that it has not seen yet; the last of them leads to `version`."""
+        node, first = self, version - len(updates) + 1
+        for number, data in enumerate(updates, start=first):
+            if number == node.version + 1:
+                update = read_update(data, node.theta)
+                theta = node.theta + update
+                node = dataclasses.replace(node, version=number, theta=theta, update=update)
+        return node
+
+    def agrees(self, version: int, crc: int) -> bool:
+        """Whether it holds the server's model."""
+        return self.version == version and checksum(self.theta) == crc
+
+
+def load(context: Context, file: Path | None, session: str) -> Node | None:
+    """The node's state in this session, None if it is new here.
+
+    The later of the two that are kept: a process can die after the one was written, or the other.
+    """
+    found = [_from_context(context), None if file is None else _from_file(file)]
+    nodes = [node for node in found if node is not None and node.session == session]
+    return max(nodes, key=lambda node: node.turn, default=None)
+
+
+def save(node: Node, context: Context, file: Path | None) -> None:
+    """Into the file first: what is in the context alone dies with the process."""
+    if file is not None:
+        _to_file(node, file)
+    context.state[_STATE] = ArrayRecord({name: Array(getattr(node, name)) for name in _ARRAYS})
+    context.state[_BOOK] = ConfigRecord({"book": _book(node)})
+
+
+def file_of(folder: Path, run: int, device: int) -> Path:
+    """Where a device keeps its state of a run."""
+    return folder / f"device-{device}" / f"run-{run}.npz"
+
+
+def _book(node: Node) -> str:
+    """All but the arrays."""
+    fields = {name: getattr(node, name) for name in ("session", "turn", "version")}
+    return json.dumps({**fields, "names": node.layout.names, "shapes": node.layout.shapes})
+
+
+def _node(book: str, arrays: dict[str, np.ndarray]) -> Node:
+    found: dict[str, Any] = json.loads(book) | arrays
+    layout = Layout(tuple(found.pop("names")), tuple(tuple(s) for s in found.pop("shapes")))
+    return Node(layout=layout, **found)
+
+
+def _from_context(context: Context) -> Node | None:
+    if _STATE not in context.state:
+        return None
+    arrays = {name: context.state.array_records[_STATE][name].numpy() for name in _ARRAYS}
+    return _node(str(context.state.config_records[_BOOK]["book"]), arrays)
+
+
+def _from_file(file: Path) -> Node | None:
+    if not file.is_file():
+        return None
+    try:
+        with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as found:
+            return _node(str(found["book"]), {name: found[name] for name in _ARRAYS})
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        logging.getLogger("airfeel").warning(f"{file}: cannot be read ({error}); memory is empty")
+        return None
+
+
+def _to_file(node: Node, file: Path) -> None:
+    """Whole or not at all, whenever the node dies."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        _forget_old_runs(file.parent)
+    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        try:
+            arrays = {name: getattr(node, name) for name in _ARRAYS}
+            np.savez(part, allow_pickle=False, book=np.array(_book(node)), **arrays)
+            part.flush()
+            os.fsync(part.fileno())
+            os.replace(part.name, file)
+        except BaseException:
+            os.unlink(part.name)
+            raise
+    _sync(file.parent)
+
+
+def _sync(folder: Path) -> None:
+    """The rename itself on the disk, where the system can be asked for it."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _forget_old_runs(folder: Path) -> None:
+    files = sorted(folder.glob("run-*.npz"), key=lambda f: f.stat().st_mtime)
+    for old in (*files[: -_KEPT_RUNS + 1], *folder.glob("*.part")):
+        old.unlink(missing_ok=True)

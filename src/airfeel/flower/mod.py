@@ -1,0 +1,162 @@
+"""The client's side: a mod around a train function that knows nothing of the radio."""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from jaxtyping import Float
+
+from airfeel.flower import memory, protocol, vectors
+from airfeel.flower.memory import Node
+from airfeel.flower.protocol import Answer, Hello, Instruction
+from airfeel.flower.speech import speak
+from airfeel.radio.air import air_slots, needed_energy, segment_energy
+from airfeel.streams import Streams
+from airfeel.types import BadInput, Reason
+
+_Next = Callable[[Message, Context], Message]  # the next mod, or the train function
+
+
+@dataclass(frozen=True)
+class AirMod:
+    """Error memory, masks, quantiser and the power rule around a ClientApp's train function.
+
+    The function finds the global model where its strategy put it and replies with new weights; or,
+    in a record named `delta`, with the difference. Its arrays never leave the node: what is sent is
+    a payload of `airfeel.wire`. The node's config must have `partition-id`, the device's number.
+
+    folder: of the file that outlives the process; by default `airfeel` in Flower's own folder.
+    keep_file: False leaves the memory to `Context.state` alone, for large simulations.
+    """
+
+    folder: str | Path | None = None
+    keep_file: bool = True
+
+    def __call__(self, message: Message, context: Context, call_next: _Next) -> Message:
+        train = message.metadata.message_type.partition(".")[0] == MessageType.TRAIN
+        if not train or protocol.RECORD not in message.content.config_records:
+            return call_next(message, context)
+        order = protocol.read(message.content.config_records[protocol.RECORD])
+        device = _device(context)
+        file = self._file(context, device)
+        if isinstance(order, Hello):
+            node = memory.load(context, file, order.session)
+            return _reply(message, Answer(protocol.HELLO, device, *_where(node)))
+        if not isinstance(order, Instruction) or order.device != device:
+            raise BadInput(f"instruction: for device {order.device}; this node is device {device}")
+        node = _ready(memory.load(context, file, order.session), order, message.content)
+        if node is None:
+            return _reply(message, Answer(protocol.BEHIND, device, order.turn, -1))
+        return _turn(node, order, message, context, call_next, file)
+
+    def _file(self, context: Context, device: int) -> Path | None:
+        if not self.keep_file:
+            return None
+        home = Path(os.environ.get("FLWR_HOME") or "~/.flwr") / "airfeel"
+        folder = self.folder or context.node_config.get("airfeel-folder") or home
+        return memory.file_of(Path(str(folder)).expanduser(), context.run_id, device)
+
+
+def _device(context: Context) -> int:
+    found = context.node_config.get("partition-id")
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        raise BadInput(
+            f"partition-id = {found!r}: the node's config must name the device, a number from 0; "
+            "see flower-supernode --node-config"
+        )
+    return found
+
+
+def _where(node: Node | None) -> tuple[int, int]:
+    return (0, -1) if node is None else (node.turn, node.version)
+
+
+def _ready(node: Node | None, order: Instruction, content: RecordDict) -> Node | None:
+    """The node with its memory settled and the server's model; None where it must be told more."""
+    if node is not None and order.turn <= node.turn:
+        return None  # an old instruction that was long on its way
+    base = order.version - len(order.updates)
+    if order.model in content.array_records:
+        layout, theta = vectors.flatten(content.array_records[order.model])
+        if node is None:
+            node = Node.fresh(order.session, base, layout, theta)
+        node = node.moved(base, layout, theta)
+    if node is None:
+        return None
+    node = node.settled(order.counted).told(order.updates, order.version)
+    return node if node.agrees(order.version, order.checksum) else None
+
+
+def _turn(
+    node: Node,
+    order: Instruction,
+    message: Message,
+    context: Context,
+    call_next: _Next,
+    file: Path | None,
+) -> Message:
+    """Train, compress, apply the power rule, remember, and only then answer."""
+    when = ConfigRecord({"round": order.round, "device": order.device})
+    model = node.layout.record(node.theta)
+    message.content = RecordDict({**message.content, protocol.RECORD: when, order.model: model})
+    reply = call_next(message, context)
+    if reply.has_error():
+        return reply
+    x = _delta(node, reply.content) + node.memory
+    answer, proposed = _said(node, order, x)
+    memory.save(dataclasses.replace(node, turn=order.turn, proposed=proposed), context, file)
+    return _reply(message, answer, reply.content)
+
+
+def _delta(node: Node, content: RecordDict) -> Float[np.ndarray, "D"]:
+    """The update: the record `delta`, or the new weights less the old."""
+    found = dict(content.array_records)
+    if protocol.DELTA in found:
+        return node.layout.vector(found[protocol.DELTA])
+    if len(found) != 1:
+        raise BadInput(f"reply: has {len(found)} ArrayRecords; must have one, or one named 'delta'")
+    weights: ArrayRecord = next(iter(found.values()))
+    return node.layout.vector(weights) - node.theta
+
+
+def _said(
+    node: Node, order: Instruction, x: Float[np.ndarray, "D"]
+) -> tuple[Answer, Float[np.ndarray, "D"]]:
+    """The answer, and the memory if it is counted."""
+    device, turn, version = order.device, order.turn, node.version
+    if not np.isfinite(x).all():
+        return Answer(protocol.SILENT, device, turn, version, Reason.NOT_FINITE), node.memory
+    compress = protocol.read_part(order.compress)
+    support = compress.support(torch.from_numpy(node.update))
+    dice = Streams(order.seed).uniform("quantize", order.round, np.array([device]), compress.dice)[
+        0
+    ]
+    speech = speak(compress, torch.from_numpy(x), support, dice)
+    needed, allowed = _power_rule(order, speech.common)
+    if not needed <= allowed:
+        return Answer(protocol.SILENT, device, turn, version, Reason.TOO_LOUD, needed), node.memory
+    answer = Answer(protocol.SPOKE, device, turn, version, "", needed, speech.payload)
+    return answer, speech.memory.numpy()
+
+
+def _power_rule(order: Instruction, common: torch.Tensor) -> tuple[float, float]:
+    """P[g] and α·P̄·U[g] [W·slots]: a device speaks if the first is not above the second."""
+    if order.scalar == 0.0:
+        return 0.0, np.inf
+    gain2 = np.square(np.array([order.gains]))
+    m = gain2.shape[1]
+    needed = needed_energy(segment_energy(common, m)[None], gain2, order.scalar)
+    return float(needed[0]), order.alpha * order.power * air_slots(len(common), m)
+
+
+def _reply(message: Message, answer: Answer, content: RecordDict | None = None) -> Message:
+    """The train function's own reply, with our record in place of its arrays."""
+    records = {k: v for k, v in (content or {}).items() if not isinstance(v, ArrayRecord)}
+    return Message(
+        RecordDict({**records, protocol.RECORD: protocol.write(answer)}), reply_to=message
+    )
