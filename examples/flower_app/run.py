@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 APP = Path(__file__).resolve().parent
@@ -171,16 +172,25 @@ def free_port() -> int:
 
 def descendants(pid: int) -> list[int]:
     """Processes that a process has started, and those that they have started."""
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True)
     children: dict[int, list[int]] = {}
-    for line in found.stdout.splitlines():
-        child, parent = map(int, line.split())
+    for child, parent in parents():
         children.setdefault(parent, []).append(child)
     tree, fresh = [], [pid]
     while fresh:
         fresh = [child for parent in fresh for child in children.get(parent, [])]
         tree += fresh
     return tree
+
+
+def parents() -> Iterator[tuple[int, int]]:
+    """Every process of this machine, and its parent."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True)
+        yield from (tuple(map(int, line.split())) for line in listed.stdout.splitlines())
+        return
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            yield int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1])
 
 
 def end(pid: int, how: signal.Signals) -> None:

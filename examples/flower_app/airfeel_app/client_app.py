@@ -22,7 +22,7 @@ def train(message: Message, context: Context) -> Message:
     setup = setup_of(context.run_config)
     device = np.array([context.node_config["partition-id"]])
     t = int(message.content.config_records["airfeel"]["round"])
-    theta = vector_of(message.content.array_records["arrays"])
+    theta = vector_of(setup, message.content.array_records["arrays"])
     learn = setup.scheme.learn
     dice = setup.streams.uniform("batch", t, device, learn.dice)
     delta, loss = learn(setup.world, theta, device, t, dice)

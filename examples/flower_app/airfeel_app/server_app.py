@@ -27,7 +27,7 @@ def main(grid: Grid, context: Context) -> None:
     wait_for(grid, setup.world.devices, float(config["wait"]))
 
     def look(number: int, arrays: ArrayRecord) -> MetricRecord:
-        accuracy, loss = evaluate(setup.world.model, setup.world.data, vector_of(arrays))
+        accuracy, loss = evaluate(setup.world.model, setup.world.data, vector_of(setup, arrays))
         return MetricRecord({"accuracy": accuracy, "loss": loss})
 
     result = strategy.start(

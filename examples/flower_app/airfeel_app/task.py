@@ -26,6 +26,7 @@ def arrays_of(setup: Setup, theta: torch.Tensor) -> ArrayRecord:
     return ArrayRecord(torch_state_dict=OrderedDict(setup.world.model.named(theta)))
 
 
-def vector_of(arrays: ArrayRecord) -> torch.Tensor:
-    """Named arrays as one parameter vector."""
-    return torch.cat([part.flatten() for part in arrays.to_torch_state_dict().values()])
+def vector_of(setup: Setup, arrays: ArrayRecord) -> torch.Tensor:
+    """Named arrays as one parameter vector, where the model computes."""
+    parts = [part.flatten() for part in arrays.to_torch_state_dict().values()]
+    return torch.cat(parts).to(setup.world.model.device)

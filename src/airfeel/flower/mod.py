@@ -133,10 +133,9 @@ def _said(
         return Answer(protocol.SILENT, device, turn, version, Reason.NOT_FINITE), node.memory
     compress = protocol.read_part(order.compress)
     support = compress.support(torch.from_numpy(node.update))
-    dice = Streams(order.seed).uniform("quantize", order.round, np.array([device]), compress.dice)[
-        0
-    ]
-    speech = speak(compress, torch.from_numpy(x), support, dice)
+    streams, me = Streams(order.seed), np.array([device])
+    dice = streams.uniform("quantize", order.round, me, compress.dice)
+    speech = speak(compress, torch.from_numpy(x), support, dice[0])
     needed, allowed = _power_rule(order, speech.common)
     if not needed <= allowed:
         return Answer(protocol.SILENT, device, turn, version, Reason.TOO_LOUD, needed), node.memory

@@ -160,7 +160,7 @@ class AirStrategy(Strategy):
         """The model as one vector; the one of the first call is where training begins."""
         if self._model is None:
             layout, theta = flatten(arrays)
-            kind = self.world.model.initial().numpy().dtype
+            kind = self.world.model.initial().cpu().numpy().dtype
             if len(theta) != self.world.dim or theta.dtype != kind:
                 raise BadInput(
                     f"initial_arrays: {len(theta)} parameters of {theta.dtype}; "
@@ -169,14 +169,14 @@ class AirStrategy(Strategy):
             self._model = Broadcast(layout, theta)
         elif not np.array_equal(self._model.layout.vector(arrays), self._model.theta):
             raise BadInput(
-                "arrays: not the model that this strategy has made; one for each training"
+                "arrays: not the model that this strategy made; each training needs its own"
             )
         return self._model
 
     def _open(self, reachable: Bool[np.ndarray, "N"], received: int, began: float) -> Turn:
         """The sky, who is asked, and how they are to speak; in round 0 everybody, as they are."""
         fading, invited, t = None, reachable, 0
-        ear = Ear(Whole(), self.world.model.initial())
+        ear = Ear(Whole(), self.world.model.initial().cpu())
         if self.state is not None:
             t = self.state.round + 1
             fading = self.scheme.fade(self.world, t, rng=self.streams.rng("fading", t))
