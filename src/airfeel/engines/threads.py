@@ -1,7 +1,9 @@
 """Devices trained by the threads of this process, one device a thread at a time."""
 
+import math
 import os
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -75,21 +77,24 @@ class Threads:
         first, stop = self.devices.start, self.devices.stop
         devices = first + np.flatnonzero(invited[first:stop])
         support = compress.support(state.update)
-        batch_dice = streams.uniform("batch", t, devices, learn.dice)
-        level_dice = streams.uniform("quantize", t, devices, compress.dice)
-        self._x = self._x.new_empty((len(devices), self.world.dim))
+        self._payload = None  # the last round's goes before this one's comes
+        if len(self._x) != len(devices):
+            self._x = self._x[:0].clone()  # the old buffer goes before the new one comes
+            self._x = self._x.new_empty((len(devices), self.world.dim))
         size = min(learn.block, -(-len(devices) // self._workers)) or 1
 
         def work(first: int) -> list[_Row]:
-            part = slice(first, first + size)
-            delta, loss = learn(self.world, state.theta, devices[part], t, batch_dice[part])
+            part = devices[first : first + size]
+            batch_dice = streams.uniform("batch", t, part, learn.dice)
+            level_dice = streams.uniform("quantize", t, part, compress.dice)
+            delta, loss = learn(self.world, state.theta, part, t, batch_dice)
             return [
-                self._say(i, int(devices[i]), d, float(value), compress, support, level_dice[i])
-                for i, (d, value) in enumerate(zip(delta, loss, strict=True), start=first)
+                self._say(first + i, int(n), delta[i], float(loss[i]), compress, support, dice)
+                for i, (n, dice) in enumerate(zip(part, level_dice, strict=True))
             ]
 
         blocks = self._pool.map(work, range(0, len(devices), size))
-        rows = [row for block in blocks for row in block]
+        rows = (row for block in blocks for row in block)
         self._payload = self._gather(devices, support, compress.bits, rows)
         return self._payload
 
@@ -106,7 +111,7 @@ class Threads:
         """One device's x, and what it would say of it."""
         x, memory = self._x[i], self.memory[device - self.devices.start]
         torch.add(delta, memory, out=x)
-        finite = bool(torch.isfinite(x).all())
+        finite = all(map(math.isfinite, torch.aminmax(x)))  # both are NaN where one entry is
         if not finite:  # the row is never sent: it only has to be well-formed
             x.copy_(memory)
         said = compress(x, support, dice)
@@ -117,21 +122,20 @@ class Threads:
         devices: Int64[np.ndarray, "n"],
         support: Int64[Tensor, "K"],
         bits: float,
-        rows: list[_Row],
+        rows: Iterable[_Row],
     ) -> Payload:
-        finite, loss, common, index, value, energy = zip(*rows, strict=True) if rows else [()] * 6
-        none = self._x.new_zeros((0, 0))
-        return Payload(
-            devices=devices,
-            finite=np.array(finite, dtype=bool),
-            support=support,
-            common=torch.stack(common) if rows else none.new_zeros((0, len(support))),
-            index=torch.stack(index) if rows else none.long(),
-            value=torch.stack(value) if rows else none,
-            energy=np.array(energy, dtype=np.float64).reshape(-1, self.world.subchannels),
-            bits=bits,
-            loss=np.array(loss, dtype=np.float64),
-        )
+        """Put rows into their places as they come, while other devices are still being trained."""
+        n, none = len(devices), self._x.new_zeros((0, 0))
+        finite, loss, energy = np.zeros(n, bool), np.zeros(n), np.zeros((n, self.world.subchannels))
+        said = [none.new_zeros((0, len(support))), none.long(), none]
+        for i, row in enumerate(rows):
+            finite[i], loss[i], *parts, energy[i] = row
+            if i == 0:
+                said = [part.new_empty((n, len(part))) for part in parts]
+            for whole, part in zip(said, parts, strict=True):
+                whole[i] = part
+        common, index, value = said
+        return Payload(devices, finite, support, common, index, value, energy, bits, loss)
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""

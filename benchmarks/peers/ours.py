@@ -1,0 +1,99 @@
+"""A whole TCS-H round of ours: local training, compression, radio and accounting."""
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from turns import Turns, arguments
+
+from airfeel.engines.threads import Threads
+from airfeel.experiment.build import Setup, build
+from airfeel.experiment.load import experiment
+from airfeel.learn.backends import choose
+from airfeel.learn.local_sgd import LocalSGD
+from airfeel.round import play_round, start
+from airfeel.types import State
+
+
+def made(args: argparse.Namespace) -> tuple[Setup, torch.Tensor | None]:
+    """The experiment on the given samples, and the weights to start from.
+
+    Power is ample, so that every device speaks: the most work that a round can be.
+    """
+    stored = np.load(args.work)
+    table: dict[str, dict[str, Any]] = {
+        "data": {"dataset": "synthetic", "shape": list(stored["x"].shape[1:])},
+        "model": {"name": args.model, "hidden": args.hidden},
+        "training": {
+            "devices": args.devices,
+            "local_steps": args.steps,
+            "batch_size": args.batch,
+            "learning_rate": args.rate,
+            "backend": args.backend,
+        },
+        "radio": {"power": 1e6, "noise": 1e-12},
+    }
+    setup = build(experiment(table))
+    x, y, shift, scale = (torch.from_numpy(stored[k]) for k in ("x", "y", "shift", "scale"))
+    parts = {"train_x": x, "train_y": y, "test_x": x[:10000], "test_y": y[:10000]}
+    data = dataclasses.replace(setup.world.data, **parts, shift=shift, scale=scale)
+    shards = tuple(np.array_split(np.arange(len(y)), min(args.devices, len(y))))
+    shards = tuple(shards[n % len(shards)] for n in range(args.devices))
+    world = dataclasses.replace(setup.world, data=data, shards=shards)
+    learn = LocalSGD(choose(args.backend, world.model, data), args.steps, args.batch, args.rate)
+    scheme = dataclasses.replace(setup.scheme, learn=learn)
+    theta = torch.from_numpy(stored["theta"]) if "theta" in stored else None
+    return dataclasses.replace(setup, world=world, scheme=scheme), theta
+
+
+def first_state(setup: Setup, engine: Threads, theta: torch.Tensor | None) -> State:
+    state = start(setup.scheme.learn, setup.world, setup.streams, engine)
+    return state if theta is None else dataclasses.replace(state, theta=theta)
+
+
+def whole(args: argparse.Namespace) -> Callable[[], None]:
+    """Rounds as the runner plays them."""
+    setup, theta = made(args)
+    engine = Threads(setup.world, args.threads)
+    state = first_state(setup, engine, theta)
+
+    def round() -> None:
+        nonlocal state
+        state, report = play_round(
+            setup.scheme, setup.world, state, setup.streams, engine, measure=False
+        )
+        assert report is not None
+        assert report.plan.active.all()
+
+    return round
+
+
+def bare(args: argparse.Namespace) -> Callable[[], None]:
+    """Local training alone, on the same threads."""
+    setup, theta = made(args)
+    learn, world = setup.scheme.learn, setup.world
+    theta = world.model.initial() if theta is None else theta
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(args.threads, initializer=torch.set_flush_denormal, initargs=(True,))
+    size = min(learn.block, -(-args.devices // args.threads))
+    devices = np.arange(args.devices)
+
+    def round() -> None:
+        dice = setup.streams.uniform("batch", 1, devices, learn.dice)
+        blocks = [slice(i, i + size) for i in range(0, args.devices, size)]
+        list(pool.map(lambda b: learn(world, theta, devices[b], 1, dice[b]), blocks))
+
+    return round
+
+
+def main() -> None:
+    args = arguments()
+    Turns().play((bare if args.bare else whole)(args))
+
+
+if __name__ == "__main__":
+    main()
