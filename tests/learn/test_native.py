@@ -13,8 +13,8 @@ from native_problems import flat, needs_kernel, problem, solve
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from airfeel import compiled
 from airfeel.learn import native
-from airfeel.learn.native import build
 
 
 def reference(
@@ -57,15 +57,15 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The kernel for the compiler's baseline, whose vectors are short."""
     directory = tmp_path_factory.mktemp("narrow")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "tuning", lambda compiler: ())
-        return ctypes.CDLL(str(build.build(directory)))
+        patch.setattr(compiled, "tuning", lambda compiler: ())
+        return ctypes.CDLL(str(compiled.build(native.SOURCES, directory)))
 
 
 @needs_kernel
 def test_short_vectors_give_the_same(narrow: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [problem(seed) for seed in range(40)]
     expected = [solve(p, learning_rate=1024.0)[0] for p in problems]
-    monkeypatch.setattr(native, "library", lambda: narrow)
+    monkeypatch.setattr(native, "library", lambda folder: narrow)
     for p, wide in zip(problems, expected, strict=True):
         delta, _ = solve(p, learning_rate=1024.0)
         assert relative(delta, wide.double()) < 1e-5
@@ -180,12 +180,12 @@ def test_the_callers_treatment_of_subnormals_is_kept() -> None:
 @pytest.mark.parametrize("tuning", [None, ()], ids=["native", "baseline"])
 def test_a_sanitizer_finds_nothing(tuning: tuple[str, ...] | None, tmp_path: Path) -> None:
     """Address and undefined-behaviour sanitizers over random networks, in arrays of exact size."""
-    compiler = build.find_compiler()
+    compiler = compiled.find_compiler()
     flags = ["-std=c++17", "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    flags += build.tuning(compiler) if tuning is None else tuning
+    flags += compiled.tuning(compiler) if tuning is None else tuning
     program = tmp_path / "driver"
     source = Path(__file__).with_name("native_sanitize.cpp")
-    command = [compiler, *flags, f"-I{build.SOURCES}", str(source), "-o", str(program)]
+    command = [compiler, *flags, f"-I{native.SOURCES}", str(source), "-o", str(program)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if "fsanitize" in made.stderr or "asan" in made.stderr:
         pytest.skip(f"no sanitizers: {made.stderr.splitlines()[0]}")

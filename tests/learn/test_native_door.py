@@ -11,8 +11,8 @@ import torch
 from native_problems import needs_kernel, problem, solve
 from torch import Tensor, nn
 
+from airfeel import compiled
 from airfeel.learn import native
-from airfeel.learn.native import build
 from airfeel.types import BadInput
 
 BAD: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -114,7 +114,7 @@ def test_a_subclass_with_its_own_forward_is_refused() -> None:
 
 
 def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    build.library.cache_clear()
+    compiled.library.cache_clear()
     try:
         monkeypatch.setenv("CXX", "no-such-compiler")
         assert "no-such-compiler" in str(native.available())
@@ -122,27 +122,28 @@ def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("PATH", "")
         assert "no C++ compiler" in str(native.available())
     finally:
-        build.library.cache_clear()
+        compiled.library.cache_clear()
 
 
 @needs_kernel
 def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(build.BuildError, match=r"failed: .*no-such-flag"):
-        build.build(tmp_path, ("--no-such-flag",))
+    with pytest.raises(compiled.BuildError, match=r"failed: .*no-such-flag"):
+        compiled.build(native.SOURCES, tmp_path, ("--no-such-flag",))
     assert not list(tmp_path.iterdir())
 
 
 @needs_kernel
 def test_two_builders_at_once_leave_one_library(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
-        paths = set(pool.map(lambda flag: build.build(tmp_path, (flag,)), ["-O0", "-O0"]))
+        build = lambda flag: compiled.build(native.SOURCES, tmp_path, (flag,))
+        paths = set(pool.map(build, ["-O0", "-O0"]))
     assert set(tmp_path.iterdir()) == paths
     assert len(paths) == 1
 
 
 def test_the_cache_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert build.cache_directory() == tmp_path / "airfeel" / "native"
+    assert compiled.cache_directory() == tmp_path / "airfeel" / "native"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert build.cache_directory() == tmp_path / ".cache" / "airfeel" / "native"
+    assert compiled.cache_directory() == tmp_path / ".cache" / "airfeel" / "native"

@@ -7,25 +7,27 @@ the result. A thread keeps the memory of its last network until it ends.
 
 import ctypes
 import math
+from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Float64
 from torch import Tensor
 
-from airfeel.learn.native.build import BuildError, library
+from airfeel.compiled import BuildError, library
 from airfeel.learn.native.describe import Network, Unsupported, describe
 from airfeel.types import BadInput
 
 __all__ = ["Network", "Unsupported", "available", "describe", "local_sgd"]
 
 Array = Tensor | np.ndarray
+SOURCES = Path(__file__).parent
 
 
 def available() -> str | None:
     """None if the kernel works here (building it if need be), else the reason why it does not."""
     try:
-        library()
+        library(SOURCES)
     except BuildError as error:
         return str(error)
     return None
@@ -73,7 +75,7 @@ def local_sgd(
     _check_values(network, labels, index, learning_rate, delta)
     if np.may_share_memory(delta, w):
         raise BadInput("out: shares memory with theta, must have its own")
-    status = library().airfeel_local_sgd(
+    status = library(SOURCES).airfeel_local_sgd(
         *(_address(network.table), ctypes.c_int64(len(network.table))),
         *(_address(w), ctypes.c_int64(w.size)),
         *(_address(samples), ctypes.c_int64(samples.dtype == np.uint8), _address(labels)),

@@ -1,4 +1,7 @@
-"""Compile the kernel on first use into a cache of the user's, never into the source tree."""
+"""Kernels in C++: compiled on first use into a cache of the user's, never into the source tree.
+
+A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes.
+"""
 
 import ctypes
 import hashlib
@@ -10,7 +13,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-SOURCES = Path(__file__).parent
 FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
@@ -20,29 +22,38 @@ TIMEOUT = 300  # seconds
 
 
 class BuildError(RuntimeError):
-    """The kernel cannot be compiled or loaded here; the message says why, in one line."""
+    """A kernel cannot be compiled or loaded here; the message says why, in one line."""
 
 
 @cache
-def library() -> ctypes.CDLL:
-    """The compiled kernel, loaded; compiles it if the cache has none for this machine."""
-    path = build(cache_directory())
+def library(folder: Path) -> ctypes.CDLL:
+    """The kernel in `folder`, loaded; compiles it if the cache has none for this machine."""
+    path = build(folder, cache_directory())
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise BuildError(f"cannot load {path}: {error}") from error
 
 
-def build(directory: Path, extra: tuple[str, ...] = ()) -> Path:
+@cache
+def library_if_any(folder: Path) -> ctypes.CDLL | None:
+    """The same, or None where it cannot be had and something slower must do."""
+    try:
+        return library(folder)
+    except BuildError:
+        return None
+
+
+def build(folder: Path, directory: Path, extra: tuple[str, ...] = ()) -> Path:
     """Path of the shared library in `directory` for this compiler, these sources and this CPU.
 
     extra: further compiler flags, such as a sanitizer's.
     """
     compiler = find_compiler()
     flags = (*FLAGS, *tuning(compiler), *extra)
-    path = directory / f"airfeel-{_key(compiler, flags)}.so"
+    path = directory / f"airfeel-{_key(folder, compiler, flags)}.so"
     if not path.exists():
-        _compile(compiler, flags, path)
+        _compile(folder, compiler, flags, path)
     return path
 
 
@@ -63,19 +74,14 @@ def cache_directory() -> Path:
     return Path(base) / "airfeel" / "native"
 
 
-def sources() -> list[Path]:
-    """The C++ files that the kernel is made of."""
-    return sorted([*SOURCES.glob("*.hpp"), *SOURCES.glob("*.cpp")])
-
-
-def _compile(compiler: str, flags: tuple[str, ...], path: Path) -> None:
+def _compile(folder: Path, compiler: str, flags: tuple[str, ...], path: Path) -> None:
     """Compile to a name of its own, then rename: a half-written library is never seen, and when two
     processes build at once the later one replaces the earlier one's with the same."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as scratch:
             made = Path(scratch) / path.name
-            _run([compiler, *flags, str(SOURCES / "kernel.cpp"), "-o", str(made)])
+            _run([compiler, *flags, str(folder / "kernel.cpp"), "-o", str(made)])
             made.replace(path)
     except OSError as error:
         raise BuildError(f"cannot write to {path.parent}: {error}") from error
@@ -103,12 +109,12 @@ def _run(command: list[str]) -> str:
     return done.stdout
 
 
-def _key(compiler: str, flags: tuple[str, ...]) -> str:
+def _key(folder: Path, compiler: str, flags: tuple[str, ...]) -> str:
     """Names a build: whatever changes the library changes the key."""
     digest = hashlib.sha256()
     for part in (_version(compiler), *flags, platform.machine(), _cpu_features()):
         digest.update(part.encode() + b"\0")
-    for path in sources():
+    for path in sorted([*folder.glob("*.hpp"), *folder.glob("*.cpp")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:24]
 
