@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from airfeel.compress import native
 from airfeel.types import BadInput
 
 
@@ -17,6 +18,9 @@ def top_k(x: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
     >>> top_k(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2)
     tensor([0, 1])
     """
+    _check_k(k, len(x), "the length of the vector")
+    if native.serves(x):
+        return native.top_k(x, k, torch.empty(0, dtype=torch.int64))
     return _largest(x.abs(), k)
 
 
@@ -28,10 +32,11 @@ def top_k_outside(
     >>> top_k_outside(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2, torch.tensor([1]))
     tensor([0, 2])
     """
+    _check_k(k, len(x) - len(support), "which lie outside the mask")
+    if native.serves(x):
+        return native.top_k(x, k, support)
     magnitude = x.abs()
     magnitude.index_fill_(0, support, -1.0)  # below every magnitude, so taken after all others
-    if k > len(x) - len(support):
-        raise BadInput(f"k = {k}: at most {len(x) - len(support)} coordinates lie outside the mask")
     return _largest(magnitude, k)
 
 
@@ -44,11 +49,13 @@ def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
     return float(known[support].sum()) / len(support)
 
 
+def _check_k(k: int, most: int, what: str) -> None:
+    if not 0 <= k <= most:
+        raise BadInput(f"k = {k}: must be from 0 to {most}, {what}")
+
+
 def _largest(magnitude: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
-    d = len(magnitude)
-    if not 0 <= k <= d:
-        raise BadInput(f"k = {k}: must be from 0 to the vector's length {d}")
-    if k in (0, d):
+    if k in (0, len(magnitude)):
         return torch.arange(k, device=magnitude.device)
     if magnitude.device.type == "cpu":  # NumPy's partition beats torch.topk here
         return torch.from_numpy(_largest_on_cpu(magnitude.numpy(), k))

@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from airfeel.compress import native
 from airfeel.types import BadInput
 
 UNQUANTISED = 32  # bits of a value that is sent as it is
@@ -24,23 +25,17 @@ def stochastic_quantize(
 def quantize(
     x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
 ) -> Float[Tensor, "*n L"]:
-    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels, see `levels`."""
-    check_bits(bits)
-    if bits == UNQUANTISED or x.numel() == 0:
-        return x
-    norm, level = levels(x, bits, uniform)
-    return level.div_(2 ** (bits - 1) - 1).mul_(norm).to(x.dtype)
-
-
-def levels(
-    x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
-) -> tuple[Float64[Tensor, "*n 1"], Float64[Tensor, "*n L"]]:
-    """‖x‖₂ and the signed levels s·sign(x_i)·ξ_i, whole numbers: what goes over the wire.
+    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels.
 
     ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part.
     Works in float64, since a level of 24 bits has no fraction left in float32.
     """
+    check_bits(bits)
+    if bits == UNQUANTISED or x.numel() == 0:
+        return x
     s = 2 ** (bits - 1) - 1
+    if x.ndim == 1 and native.serves(x):
+        return native.quantize(x, s, uniform)
     exact = x.to(torch.float64)
     largest = exact.abs().amax(dim=-1, keepdim=True)
     peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares stay within range
@@ -50,7 +45,7 @@ def levels(
     level.clamp_(max=s)  # rounding must not reach a level above the last
     low = level.floor()
     up = torch.from_numpy(uniform).to(x.device) < level.sub_(low)
-    return peak * length, unit.sign_().mul_(low.add_(up))
+    return unit.sign_().mul_(low.add_(up)).div_(s).mul_(peak * length).to(x.dtype)
 
 
 def check_bits(bits: int) -> None:

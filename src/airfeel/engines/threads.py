@@ -1,23 +1,19 @@
 """Devices trained by the threads of this process, one device a thread at a time."""
 
-import math
 import os
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from airfeel.compress.memory import residual
+from airfeel.compress.memory import compensate, residual
 from airfeel.learn.evaluate import evaluate
 from airfeel.radio.air import segment_energy
 from airfeel.types import Compress, Dice, Learn, Payload, State, World
-
-# finite, mean loss, common [K], index [L], value [L], energy [M]
-_Row = tuple[bool, float, Tensor, Tensor, Tensor, Float64[np.ndarray, "M"]]
 
 
 def _settle_in() -> None:
@@ -36,6 +32,38 @@ def _zeros(world: World, rows: int, kind: str) -> Float[Tensor, "{rows} D"]:
             file.truncate(size * theta.element_size())
             return torch.from_file(file.name, shared=True, size=size, dtype=theta.dtype).view(shape)
     return theta.new_zeros(shape, dtype=torch.bfloat16 if kind == "bfloat16" else None)
+
+
+class _Sheet:
+    """What devices say, each put into its row by the worker that has it in its cache."""
+
+    def __init__(self, rows: int, subchannels: int) -> None:
+        self._said: list[Tensor] = []  # common, index and value; the first row tells how long
+        self._lock = Lock()
+        self._finite, self._loss = np.zeros(rows, dtype=bool), np.zeros(rows)
+        self._energy = np.zeros((rows, subchannels))
+
+    def write(self, i: int, finite: bool, loss: float, *said: Tensor) -> None:
+        with self._lock:
+            if not self._said:
+                self._said = [part.new_empty((len(self._loss), len(part))) for part in said]
+        for whole, part in zip(self._said, said, strict=True):
+            whole[i] = part
+        self._finite[i], self._loss[i] = finite, loss
+        self._energy[i] = segment_energy(said[0], self._energy.shape[1])
+
+    def payload(
+        self,
+        devices: Int64[np.ndarray, "n"],
+        support: Int64[Tensor, "K"],
+        bits: float,
+        like: Float[Tensor, "n D"],
+    ) -> Payload:
+        none = like.new_zeros((0, 0))
+        nothing = [none.new_zeros((0, len(support))), none.long(), none]
+        common, index, value = self._said or nothing
+        finite, loss, energy = self._finite, self._loss, self._energy
+        return Payload(devices, finite, support, common, index, value, energy, bits, loss)
 
 
 class Threads:
@@ -83,59 +111,24 @@ class Threads:
             self._x = self._x.new_empty((len(devices), self.world.dim))
         size = min(learn.block, -(-len(devices) // self._workers)) or 1
 
-        def work(first: int) -> list[_Row]:
+        sheet = _Sheet(len(devices), self.world.subchannels)
+
+        def work(first: int) -> None:
             part = devices[first : first + size]
             batch_dice = streams.uniform("batch", t, part, learn.dice)
             level_dice = streams.uniform("quantize", t, part, compress.dice)
             delta, loss = learn(self.world, state.theta, part, t, batch_dice)
-            return [
-                self._say(first + i, int(n), delta[i], float(loss[i]), compress, support, dice)
-                for i, (n, dice) in enumerate(zip(part, level_dice, strict=True))
-            ]
+            for i, device in enumerate(part.tolist()):
+                x, memory = self._x[first + i], self.memory[device - self.devices.start]
+                finite = compensate(delta[i], memory, x)
+                if not finite:  # what it says is never sent: it only has to be well-formed
+                    x.copy_(memory)
+                said = compress(x, support, level_dice[i])
+                sheet.write(first + i, finite, float(loss[i]), *said)
 
-        blocks = self._pool.map(work, range(0, len(devices), size))
-        rows = (row for block in blocks for row in block)
-        self._payload = self._gather(devices, support, compress.bits, rows)
+        list(self._pool.map(work, range(0, len(devices), size)))
+        self._payload = sheet.payload(devices, support, compress.bits, like=self._x)
         return self._payload
-
-    def _say(
-        self,
-        i: int,
-        device: int,
-        delta: Float[Tensor, "D"],
-        loss: float,
-        compress: Compress,
-        support: Int64[Tensor, "K"],
-        dice: Float64[np.ndarray, "W"],
-    ) -> _Row:
-        """One device's x, and what it would say of it."""
-        x, memory = self._x[i], self.memory[device - self.devices.start]
-        torch.add(delta, memory, out=x)
-        finite = all(map(math.isfinite, torch.aminmax(x)))  # both are NaN where one entry is
-        if not finite:  # the row is never sent: it only has to be well-formed
-            x.copy_(memory)
-        said = compress(x, support, dice)
-        return finite, loss, *said, segment_energy(said[0], self.world.subchannels)
-
-    def _gather(
-        self,
-        devices: Int64[np.ndarray, "n"],
-        support: Int64[Tensor, "K"],
-        bits: float,
-        rows: Iterable[_Row],
-    ) -> Payload:
-        """Put rows into their places as they come, while other devices are still being trained."""
-        n, none = len(devices), self._x.new_zeros((0, 0))
-        finite, loss, energy = np.zeros(n, bool), np.zeros(n), np.zeros((n, self.world.subchannels))
-        said = [none.new_zeros((0, len(support))), none.long(), none]
-        for i, row in enumerate(rows):
-            finite[i], loss[i], *parts, energy[i] = row
-            if i == 0:
-                said = [part.new_empty((n, len(part))) for part in parts]
-            for whole, part in zip(said, parts, strict=True):
-                whole[i] = part
-        common, index, value = said
-        return Payload(devices, finite, support, common, index, value, energy, bits, loss)
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""
@@ -157,9 +150,8 @@ class Threads:
         said, first = self._payload, self.devices.start
 
         def keep(i: int) -> None:
-            self.memory[said.devices[i] - first] = residual(
-                self._x[i], said.support, said.common[i], said.index[i], said.value[i]
-            )
+            sent = (said.support, said.common[i], said.index[i], said.value[i])
+            residual(self._x[i], *sent, out=self.memory[said.devices[i] - first])
 
         list(self._pool.map(keep, np.flatnonzero(active[said.devices]).tolist()))
 
