@@ -117,7 +117,7 @@ def cnn(bench: Bench, with_peers: bool) -> None:
     for label, steps in (("at initialisation", 0), (f"after {long} steps of SGD", long)):
         work = bench.work(f"cnn-{steps}", data, weights(data, steps))
         for h, rounds in ((10, 1), (1, 5)):
-            one_cnn(bench, f"H = {h}, {label}", work, h, rounds, with_peers)
+            one_cnn(bench, f"H = {h}, {label}", work, h, rounds, with_peers and not steps)
 
 
 def one_cnn(bench: Bench, title: str, work: str, h: int, rounds: int, with_peers: bool) -> None:
