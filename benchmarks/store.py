@@ -1,49 +1,141 @@
-"""What rows, checkpoints and progress cost: the demo's run with a folder and a display, or without.
+"""What rows, checkpoints and progress cost: the demo's runs in a folder with a display, or without.
 
-    python benchmarks/store.py [--turns 9]
+    python benchmarks/store.py [--turns 5] [--out DIR]
 
-Turns alternate; a turn is one run of the digits preset (TCS-H), whose rounds take milliseconds: in
-longer rounds the share is smaller.
+A turn plays the twelve runs of `make demo`, each in memory, in a folder, and in a folder with a
+checkpoint every 20 rounds (the demo's own runs are over before their first one is due), in an order
+that changes from run to run. Shares are taken within a turn, medians over the turns. Facts are
+looked up once a turn, as in the demo. The folders lie in --out, whose disk is the one measured.
 """
 
 import argparse
 import io
+import os
 import statistics
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 import airfeel
+from airfeel.experiment import record
 from airfeel.experiment.progress import Display
+from airfeel.experiment.store import Store, facts
+
+SCHEMES, SEEDS = ("tcs-h", "tcs-d", "top-k", "fedavg"), range(3)
+WAYS = ("in memory", "as in the demo", "a checkpoint every 20 rounds")
+Spent = Counter[tuple[str, str]]  # seconds by way and part
+PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
+    ("opening the folder", Store, ("__init__",)),
+    ("rows", Store, ("_append",)),
+    ("recorded rounds", record, ("save",)),
+    ("checkpoints", Store, ("save",)),
+    ("model and summary", Store, ("finish", "__exit__")),
+    ("progress", Display, ("begin", "row", "end")),
+]
 
 
-def seconds(out: Path | None) -> float:
-    """One run, in a folder with checkpoints every 20 rounds and a display, or in memory."""
-    e = airfeel.load("digits-tcs-h", ["run.checkpoint_every=20"])
-    watchers = [Display(Console(file=io.StringIO(), force_terminal=True))] if out else []
-    clock = time.perf_counter()
-    airfeel.run(e, out, watchers)
-    return time.perf_counter() - clock
+def watch(part: str, owner: Any, names: tuple[str, ...], spent: Counter[str]) -> None:
+    """Add up the time that a run waits in some methods."""
+
+    def timed(plain: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(plain)
+        def call(*arguments: Any, **named: Any) -> Any:
+            clock = time.perf_counter()
+            try:
+                return plain(*arguments, **named)
+            finally:
+                spent[part] += time.perf_counter() - clock
+
+        return call
+
+    for name in names:
+        setattr(owner, name, timed(getattr(owner, name)))
+
+
+def play(way: str, scheme: str, seed: int, folder: Path) -> tuple[float, float]:
+    """One run: its seconds, and its seconds of processor time, children included."""
+    every = 20 if way == WAYS[2] else 0
+    e = airfeel.load(
+        "digits-tcs-h",
+        ["run.record_every=10", f"run.checkpoint_every={every}", f"scheme.name={scheme}"],
+        run__seed=seed,
+    )
+    kept = way != WAYS[0]
+    watchers = [Display(Console(file=io.StringIO(), force_terminal=True))] if kept else []
+    clock, before = time.perf_counter(), os.times()
+    airfeel.run(e, folder if kept else None, watchers)
+    return time.perf_counter() - clock, sum(os.times()[:4]) - sum(before[:4])
+
+
+def turn(out: Path, parts: Counter[str]) -> tuple[Spent, Spent]:
+    """All runs in all ways: seconds and processor seconds in all, and what they are made of."""
+    wall, cpu = Spent(), Spent()
+    facts.cache_clear()
+    for i, (scheme, seed) in enumerate((s, n) for s in SCHEMES for n in SEEDS):
+        for way in (*WAYS[i % 3 :], *WAYS[: i % 3]):
+            parts.clear()
+            with tempfile.TemporaryDirectory(dir=out) as folder:
+                seconds, worked = play(way, scheme, seed, Path(folder) / "run")
+            wall[way, "all"] += seconds
+            cpu[way, "all"] += worked
+            for part, waited in parts.items():
+                wall[way, part] += waited
+    return wall, cpu
+
+
+def shown(shares: list[float]) -> str:
+    """The median and the range, in percent."""
+    return f"{statistics.median(shares):+.1%} ({min(shares):+.1%} … {max(shares):+.1%})"
+
+
+def table(turns: list[tuple[Spent, Spent]]) -> list[str]:
+    """Markdown: what the runs took, how much more than in memory, and where they waited."""
+
+    def line(name: str, cell: Callable[[str], str]) -> str:
+        return f"| {name} | " + " | ".join(cell(way) for way in WAYS) + " |"
+
+    def waited(part: str, way: str) -> str:
+        shares = [wall[way, part] / wall[way, "all"] for wall, _ in turns]
+        return f"{statistics.median(shares):.2%}" if any(shares) else ""
+
+    def more(which: int, way: str) -> str:
+        shares = [t[which][way, "all"] / t[which][WAYS[0], "all"] - 1.0 for t in turns]
+        return shown(shares) if way != WAYS[0] else ""
+
+    def seconds(which: int, way: str) -> str:
+        return f"{statistics.median(t[which][way, 'all'] for t in turns):.2f}"
+
+    for wall, _ in turns:
+        for way in WAYS[1:]:
+            wall[way, "waited"] = sum(wall[way, part] for part, *_ in PARTS)
+    return [
+        line(f"{len(turns)} turns", str),
+        "| --- |" + " ---: |" * len(WAYS),
+        line("seconds", lambda way: seconds(0, way)),
+        line("processor seconds", lambda way: seconds(1, way)),
+        line("more seconds", lambda way: more(0, way)),
+        line("more processor seconds", lambda way: more(1, way)),
+        line("waited for the store and the display", lambda way: waited("waited", way)),
+        *(line(f"… {p}", lambda way, p=p: waited(p, way)) for p, *_ in PARTS),
+    ]
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--turns", type=int, default=9)
-    turns = arguments.parse_args().turns
-    seconds(None)
-    bare, kept = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for turn in range(turns):
-            bare.append(seconds(None))
-            kept.append(seconds(Path(folder) / str(turn)))
-    extra = [k / b - 1.0 for b, k in zip(bare, kept, strict=True)]
-    low, *_, high = statistics.quantiles(extra, n=10)
-    print(f"in memory {statistics.median(bare):.3f} s, in a folder {statistics.median(kept):.3f} s")
-    print(
-        f"rows, checkpoints, progress: {statistics.median(extra):+.1%} ({low:+.1%} … {high:+.1%})"
-    )
+    arguments.add_argument("--turns", type=int, default=5)
+    arguments.add_argument("--out", type=Path, default=Path())
+    told = arguments.parse_args()
+    parts: Counter[str] = Counter()
+    for part, owner, names in PARTS:
+        watch(part, owner, names, parts)
+    play(WAYS[0], SCHEMES[0], 0, told.out)
+    print("\n".join(table([turn(told.out, parts) for _ in range(told.turns)])))
 
 
 if __name__ == "__main__":

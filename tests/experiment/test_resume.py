@@ -160,6 +160,44 @@ def test_what_cannot_be_resumed(tmp_path):
         airfeel.resume(tmp_path / "r")
 
 
+@pytest.mark.parametrize("step", [1, 2])
+def test_killed_before_its_settings_are_there_a_run_starts_over(tmp_path, whole, step):
+    """At the first durable steps: the settings on the disk, and their name."""
+    process = child(tmp_path / "r", step)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    go_on(str(tmp_path / "r"), settings().model_dump(mode="json", exclude_none=True))
+    assert content(tmp_path / "r") == whole
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the name of a synced file")
+def test_what_a_checkpoint_builds_on_is_on_the_disk_before_it(tmp_path, monkeypatch):
+    """A file is synced after it was last written, and before the checkpoint or summary is named."""
+    synced, named = {}, []
+    fsync, replace = os.fsync, os.replace
+
+    def sync(handle):
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        synced[path.name] = path.stat().st_size if path.is_file() else -1
+        return fsync(handle)
+
+    def rename(source, target):
+        source, folder = Path(source), Path(target).parent
+        if source.name in (f"{NEWEST}.part", "summary.json.part"):
+            parts = [*folder.glob("*.csv"), folder / "facts.json", *folder.glob("records/*")]
+            for path in (source, *parts):
+                assert synced.get(path.name) == path.stat().st_size, path.name
+            named.append(len(parts))
+        return replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", rename)
+    airfeel.run(settings(checkpoint_every=7), tmp_path / "r")
+    assert named == [3, 4, 5, 5, 6, 7]
+    assert synced["records"] == synced["r"] == -1
+
+
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, whole, monkeypatch):
     """Writing a checkpoint fails once there is no room: what was saved before is whole."""
     folder, room = tmp_path / "r", [60]

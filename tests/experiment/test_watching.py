@@ -1,15 +1,55 @@
-"""Loggers, plots and notebooks."""
+"""Progress, loggers, plots and notebooks."""
 
+import io
+import itertools
+import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 import airfeel
+from airfeel.experiment import progress
+from airfeel.experiment.build import build
 from airfeel.experiment.loggers import TensorBoard
+from airfeel.experiment.progress import Display
 from small import small
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def displayed(monkeypatch, terminal, seconds):
+    """What a display shows of rounds 0 to 6 with so many seconds between them."""
+    clock = itertools.count(100.0, seconds)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
+    display = Display(console)
+    e = small()
+    display.begin(e, build(e).world)
+    row = {"test_accuracy": 0.5, "resource_blocks": 8, "scheduled": 3, "slots": 1}
+    for number in range(7):
+        display.row(row | {"round": number})
+    numbers = {"rounds": 6, "resource_blocks": 8, "seconds": 1.0, "reason": "rounds"}
+    display.end({"test_accuracy": 0.5} | numbers)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1.0, []), (4.0, [2, 5]), (60.0, range(7))])
+def test_plain_lines_come_at_most_every_ten_seconds(monkeypatch, seconds, told):
+    lines = displayed(monkeypatch, False, seconds).splitlines()
+    assert [int(re.search(r"round (\d+)", line)[1]) for line in lines[:-1]] == list(told)
+    assert "after 6 rounds" in lines[-1]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.01, []), (0.3, [1, 3, 5]), (60.0, range(7))])
+def test_the_live_line_is_drawn_at_most_twice_a_second(monkeypatch, seconds, told):
+    text = displayed(monkeypatch, True, seconds)
+    rounds = dict.fromkeys(int(n) for n in re.findall(r"round (\d+)", text))
+    assert list(rounds) == list(told)
+    assert "starting" in text
+    assert text.rstrip().endswith("(stopped by: rounds)")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

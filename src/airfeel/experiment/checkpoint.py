@@ -7,7 +7,8 @@ CSV file belong to it, so that a resumed run can cut what came after.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from airfeel.types import State
 
+_WAITS = 4  # for the disk at a time
 NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
 
@@ -35,8 +37,11 @@ class Damaged(Exception):
     """A checkpoint that is not what was written."""
 
 
-def write(folder: Path, checkpoint: Checkpoint) -> None:
-    """Save, keeping the one before; a crash at any point leaves at least one of them whole."""
+def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> None:
+    """Save, keeping the one before; a crash at any point leaves at least one of them whole.
+
+    The `loose` files that go with it are on the disk before it is there.
+    """
     state = checkpoint.state
     tensors = {
         "theta": state.theta,
@@ -51,7 +56,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     content = save(tensors, {"facts": facts, "sha256": _digest(tensors, facts)})
     if (folder / NEWEST).exists():
         os.replace(folder / NEWEST, folder / PREVIOUS)
-    write_whole(folder / NEWEST, content)
+    write_all({folder / NEWEST: content}, loose)
 
 
 def read(path: Path) -> Checkpoint:
@@ -100,17 +105,31 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file in one step: it is there whole and durable, or not at all."""
-    temporary = path.with_name(f"{path.name}.part")
+    write_all({path: content})
+
+
+def write_all(
+    files: Mapping[Path, bytes], loose: Iterable[Path] = (), *, named: bool = True
+) -> None:
+    """Write files in their order, each in one step: it is there whole and durable, or not at all.
+
+    The `loose` files, written before and not known to be on the disk, are there before the first
+    of them is. Unless `named`, the names wait for the folder's next durable file: a power cut may
+    take them, but leaves no file that is not whole.
+    """
+    parts = {path: path.with_name(f"{path.name}.part") for path in files}
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        for path, part in parts.items():
+            part.write_bytes(files[path])
+        _sync([*loose, *parts.values()])
+        for path, part in parts.items():
+            os.replace(part, path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        for part in parts.values():
+            part.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if named:
+        _sync({path.parent for path in files})
 
 
 def _fits(folder: Path, checkpoint: Checkpoint) -> None:
@@ -123,8 +142,17 @@ def _fits(folder: Path, checkpoint: Checkpoint) -> None:
             )
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(paths: Collection[Path]) -> None:
+    """Wait until files or folders are on the disk; side by side, since they share its journal."""
+    if len(paths) == 1:
+        _sync_one(*paths)
+    else:
+        with ThreadPoolExecutor(_WAITS) as pool:
+            list(pool.map(_sync_one, paths))
+
+
+def _sync_one(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

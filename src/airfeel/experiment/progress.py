@@ -11,6 +11,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
 from airfeel.types import World
 
+_LIVE_SECONDS = 0.5  # between two looks of the live line
 _PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
 
 
@@ -28,7 +29,8 @@ class Display:
         self._blocks = self._slots * experiment.radio.subchannels
         self._devices = world.devices
         self._accuracy = math.nan
-        self._last_line = time.monotonic()
+        self._pause = _LIVE_SECONDS if self._console.is_terminal else _PLAIN_SECONDS
+        self._due = time.monotonic() + self._pause
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -38,6 +40,7 @@ class Display:
                 TimeRemainingColumn(),
                 console=self._console,
                 transient=True,
+                auto_refresh=False,  # a thread that draws would take its time from the rounds
             )
             self._task = self._bar.add_task(self._label, total=1.0, text="starting")
             self._bar.start()
@@ -45,12 +48,15 @@ class Display:
     def row(self, row: Row) -> None:
         if not math.isnan(float(row["test_accuracy"])):
             self._accuracy = float(row["test_accuracy"])
-        text = self._text(row)
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + self._pause
+        done, text = self._done(row), self._text(row)
         if self._bar:
-            self._bar.update(self._task, completed=self._done(row), text=text)
-        elif time.monotonic() - self._last_line >= _PLAIN_SECONDS:
-            self._last_line = time.monotonic()
-            self._console.print(f"{self._label}: {self._done(row):.0%}, {text}", highlight=False)
+            self._bar.update(self._task, completed=done, text=text, refresh=True)
+        else:
+            self._console.print(f"{self._label}: {done:.0%}, {text}", highlight=False)
 
     def end(self, summary: dict[str, Any]) -> None:
         if self._bar:

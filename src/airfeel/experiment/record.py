@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,11 @@ class Record:
     plan: Plan
 
 
-def save(folder: Path, report: Report) -> None:
-    """Keep a round's Fading and Plan in the run's folder; the file appears whole or not at all."""
+def save(folder: Path, report: Report) -> Path:
+    """Keep a round's Fading and Plan in the run's folder; the file appears whole or not at all.
+
+    The disk is not waited for: a power cut may take the file, unless it is synced.
+    """
     plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
     arrays = {k: v for k, v in plan.items() if k in _SHAPES} | {"gain": report.fading.gain}
     facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES}
@@ -41,11 +43,8 @@ def save(folder: Path, report: Report) -> None:
         {k: np.ascontiguousarray(v) for k, v in arrays.items()}, {"record": json.dumps(facts)}
     )
     temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    temporary.write_bytes(data)
+    return temporary.replace(path)
 
 
 def paths(folder: Path) -> list[Path]:

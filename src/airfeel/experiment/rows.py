@@ -1,7 +1,6 @@
 """Rows of rounds.csv and devices.csv, and columns of them."""
 
 import csv
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -77,23 +76,28 @@ def round_row(
 
 def device_rows(report: Report) -> Iterator[Row]:
     """One row for each device of a round."""
+    for values in device_values(report):
+        yield dict(zip(DEVICE_COLUMNS, values, strict=True))
+
+
+def device_values(report: Report) -> Iterator[tuple[int | float | str, ...]]:
+    """The values of DEVICE_COLUMNS for each device of a round."""
     plan = report.plan
-    for n, reason in enumerate(plan.reason):
-        yield {
-            "round": report.round,
-            "device": n,
-            "scheduled": int(plan.active[n]),
-            "reason": reason.value,
-            "needed": float(plan.needed[n]),
-            "budget": float(plan.budget[n]),
-            "rate": float(plan.rate[n]),
-            "energy": float(report.costs.energy[n]),
-        }
+    numbers = (plan.needed, plan.budget, plan.rate, report.costs.energy)
+    reasons = [reason.value for reason in plan.reason]
+    columns = (plan.active.astype(int).tolist(), reasons, *(x.tolist() for x in numbers))
+    told = enumerate(zip(*columns, strict=True))
+    return ((report.round, n, *values) for n, values in told)
 
 
 def cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
     """A row as text: numbers in the shortest form that reads back exactly, NaN as nothing."""
-    return [_cell(row[name]) for name in columns]
+    return _cells(row[name] for name in columns)
+
+
+def as_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as lines of a CSV file; none of our words needs quotes."""
+    return "".join([",".join(_cells(row)) + "\n" for row in rows])
 
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:
@@ -124,10 +128,8 @@ def _median(values: np.ndarray) -> float:
     return float(np.median(values)) if len(values) else _NAN
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(value)
-    return str(value)
+def _cells(values: Iterable[Any]) -> list[str]:
+    return ["" if value != value else str(value) for value in values]
 
 
 def _column(texts: list[str]) -> np.ndarray:

@@ -10,7 +10,6 @@ model.safetensors  the final model, by parameter name
 summary.json       written last: a run that has one is complete
 """
 
-import csv
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ import platform
 import subprocess
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -28,13 +28,14 @@ from safetensors.torch import save
 from torch import Tensor
 
 from airfeel.experiment import checkpoint, record
-from airfeel.experiment.checkpoint import Checkpoint, write_whole
+from airfeel.experiment.checkpoint import Checkpoint, write_all
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, cells, device_rows
+from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, as_text, device_values
 from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
 _TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
+_LEFTOVERS = {".lock", "config.toml.part"}
 _NO_EFFECT = {  # on any result
     *("threads", "checkpoint_every", "checkpoint_minutes"),
     *("engine", "actors", "address"),
@@ -53,8 +54,9 @@ def fingerprint(e: Experiment) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache
 def facts() -> dict[str, Any]:
-    """The machine, the packages and the commit, for the record."""
+    """The machine, the packages and the commit, for the record; looked up once a process."""
     packages = ("airfeel", "torch", "numpy", "scipy")
     return {
         "versions": {"python": platform.python_version()}
@@ -75,6 +77,11 @@ def _commit() -> str | None:
     return found.stdout.strip() or None
 
 
+def _free(folder: Path) -> bool:
+    """Whether a folder holds at most what a start leaves that was cut off before its settings."""
+    return folder.is_dir() and {p.name for p in folder.iterdir()} <= _LEFTOVERS
+
+
 class Store:
     """Writes one run, and is its only writer. Rows reach their file at once.
 
@@ -86,7 +93,7 @@ class Store:
         self.folder = folder
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
-        if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not resume and folder.exists() and not _free(folder):
             raise BadInput(f"--out {folder}: already holds something; name a new or empty folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -96,6 +103,7 @@ class Store:
             raise BadInput(f"{folder}: another process is writing this run") from error
         except OSError as error:
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
+        self._loose: set[Path] = set()  # written, but perhaps not on the disk yet
         try:
             self._open(e, resume)
         except OSError as error:
@@ -106,43 +114,45 @@ class Store:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
         else:
-            write_whole(self.folder / "config.toml", as_toml(e).encode())
-            write_whole(self.folder / "facts.json", json.dumps(facts(), indent=2).encode())
+            write_all({self.folder / "config.toml": as_toml(e).encode()}, named=False)
+        if self.found is None:
+            self._loose.add(self.folder / "facts.json")
+            (self.folder / "facts.json").write_text(json.dumps(facts(), indent=2), "utf-8")
         self._files = {name: self._table(name) for name in _TABLES}
 
     def _table(self, name: str) -> IO[str]:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
         path = self.folder / name
         if self.found is None:
-            write_whole(path, (",".join(_TABLES[name]) + "\n").encode())
+            path.write_text(",".join(_TABLES[name]) + "\n", "utf-8")
         else:
-            size = self.found.bytes[name]
-            if path.stat().st_size > size:
-                with path.open("rb") as file:
-                    write_whole(path, file.read(size))
+            os.truncate(path, self.found.bytes[name])
         return path.open("a", newline="", encoding="utf-8")
 
     def add(self, row: Row, report: Report | None = None, *, keep: bool = False) -> None:
         """Append a round; `keep` also stores its Fading and Plan."""
-        self._append("devices.csv", device_rows(report) if report else ())
-        self._append("rounds.csv", [row])
+        if report:
+            self._append("devices.csv", device_values(report))
+        self._append("rounds.csv", [[row[name] for name in ROUND_COLUMNS]])
         if report and keep:
-            record.save(self.folder, report)
+            path = record.save(self.folder, report)
+            self._loose |= {path, path.parent}
 
     def save(self, state: State, memory: Tensor) -> None:
         """A checkpoint of everything up to now."""
-        sizes = {}
-        for name, file in self._files.items():
-            file.flush()
-            os.fsync(file.fileno())
-            sizes[name] = os.fstat(file.fileno()).st_size
-        checkpoint.write(self.folder, Checkpoint(state, memory, sizes))
+        sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
+        checkpoint.write(self.folder, Checkpoint(state, memory, sizes), self._taken())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
-        write_whole(self.folder / "model.safetensors", save(model))
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
-        write_whole(self.folder / "summary.json", text.encode())
+        last = {"model.safetensors": save(model), "summary.json": text.encode()}
+        write_all({self.folder / name: content for name, content in last.items()}, self._taken())
+
+    def _taken(self) -> list[Path]:
+        """What has to be on the disk before anything that builds on it; the list begins anew."""
+        loose, self._loose = self._loose, set()
+        return [path for path in (*loose, *(self.folder / n for n in _TABLES)) if path.exists()]
 
     def __enter__(self) -> "Store":
         return self
@@ -153,8 +163,7 @@ class Store:
             for file in self._files.values():
                 stack.callback(file.close)
 
-    def _append(self, name: str, rows: Iterable[Row]) -> None:
+    def _append(self, name: str, rows: Iterable[Iterable[Any]]) -> None:
         file = self._files[name]
-        columns = _TABLES[name]
-        csv.writer(file, lineterminator="\n").writerows(cells(row, columns) for row in rows)
+        file.write(as_text(rows))
         file.flush()
