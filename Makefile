@@ -30,6 +30,8 @@ bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/schedulers.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/wire.py
+	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/speed.py
 
 clean: ## Remove .venv
 	rm -rf $(VENV)

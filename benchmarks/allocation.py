@@ -141,7 +141,7 @@ def peers() -> list[list[str]]:
 
 
 def _peer(name: str, fast: float, slow: float) -> list[str]:
-    return [name, f"{fast * 1e3:.2f}", f"{slow * 1e3:.2f}", f"{slow / fast:.1f}"]
+    return [name, f"{fast * 1e3:.3f}", f"{slow * 1e3:.2f}", f"{slow / fast:.1f}"]
 
 
 def main() -> None:

@@ -8,12 +8,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from airfeel.radio import native
 from airfeel.radio.exact import solve_exactly
 from airfeel.radio.exchange import exchange_channels
-from airfeel.radio.matching import assign_subchannels, sum_rate_assignment
+from airfeel.radio.matching import assign_legal, assign_subchannels, sum_rate_assignment
 from airfeel.radio.power import (
     check_radio,
+    check_shapes,
     equal_power_all,
+    fill_legal,
     needed_slots,
     rates,
     water_fill_all,
@@ -60,7 +63,7 @@ class Paper:
         bits: Float[Array, "n"],
     ) -> Allocation:
         _check(power, gain2, noise, bits)
-        return _filled(self.fill, power, gain2, noise, assign_subchannels(power, gain2, noise))
+        return _filled(self.fill, power, gain2, noise, assign_legal(power, gain2, noise))
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ def _filled(
     fill: str, power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Array
 ) -> Allocation:
     if fill == "water":
-        return Allocation(owner, water_fill_all(power, gain2, noise, owner))
+        return Allocation(owner, fill_legal(power, gain2, noise, owner))
     if fill == "equal":
         return Allocation(owner, equal_power_all(power, owner))
     raise BadInput(f"fill = {fill!r}: must be 'water' or 'equal'")
@@ -190,12 +193,18 @@ def _filled(
 def _check(
     power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, bits: Float[Array, "n"]
 ) -> None:
-    check_radio(power, gain2, noise)
+    check_shapes(power, gain2)
     if power.size > gain2.shape[1]:
         raise BadInput(
             f"gain2 has {power.size} devices and {gain2.shape[1]} sub-channels: "
             "must have at most as many devices"
         )
+    if bits.shape != power.shape:
+        raise BadInput(f"bits has shape {bits.shape}: must be {power.shape}")
+    kernel = native.kernel()
+    if kernel and native.legal(kernel, power, gain2, noise, bits):
+        return  # else look again, to name what is wrong
+    check_radio(power, gain2, noise)
     if bits.size and not (bits.min() >= 0.0 and bits.max() < np.inf):
         bad = bits[~((bits >= 0.0) & (bits < np.inf))][0]
         raise BadInput(f"bits holds {bad}: must be finite and at least 0")

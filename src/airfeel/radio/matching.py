@@ -1,12 +1,15 @@
 """Who gets which sub-channel: bottleneck matching first, greedy completion after."""
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from airfeel.radio.power import check_radio
+from airfeel.radio import native
+from airfeel.radio.power import check_owner, check_radio
 from airfeel.types import BadInput
 
 Array = np.ndarray
@@ -32,9 +35,7 @@ def bottleneck_matching(rate: Float[Array, "n m"]) -> Int[Array, "n"]:
         return np.zeros(0, dtype=np.intp)
     if not np.isfinite(rate).all():
         raise BadInput(f"rate holds {rate[~np.isfinite(rate)][0]}: must be finite")
-    allowed = rate >= _bottleneck_value(rate)
-    column = linear_sum_assignment(np.where(allowed, rate, -np.inf), maximize=True)[1]
-    return np.asarray(column)
+    return _match(rate)
 
 
 def assign_subchannels(
@@ -61,10 +62,19 @@ def assign_subchannels(
             f"gain2 has {power.size} devices and {gain2.shape[1]} sub-channels: "
             "must have at most as many devices"
         )
-    snr = power[:, None] * gain2 / noise
-    owner = np.full(gain2.shape[1], -1, dtype=np.intp)
-    owner[bottleneck_matching(np.log1p(snr))] = np.arange(power.size)
-    return complete_greedily(snr, owner, np.ones(power.size))
+    return assign_legal(power, gain2, noise)
+
+
+def assign_legal(
+    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float
+) -> Int[Array, "m"]:
+    """`assign_subchannels` of what has been checked."""
+    snr = power[:, None] * gain2
+    snr /= noise
+    owner = np.full(gain2.shape[1], -1, dtype=np.int64)
+    if power.size:
+        owner[_match(np.log1p(snr))] = np.arange(power.size)
+    return _complete(snr, owner, np.ones(power.size))
 
 
 def complete_greedily(
@@ -80,28 +90,10 @@ def complete_greedily(
         owner: device that owns each sub-channel already, −1 for none.
         bits: what each device has to send; the slowest has the smallest rate/bits.
     """
-    n, owner = snr.shape[0], owner.astype(np.intp)
-    free, used = np.flatnonzero(owner < 0), np.flatnonzero(owner >= 0)
-    who = owner[used]
-    share = np.log1p(snr[who, used] / np.bincount(who, minlength=n)[who])
-    speed = np.bincount(who, weights=share, minlength=n) / bits
-    held: list[list[int]] = [[] for _ in range(n)]
-    for device, m in zip(who.tolist(), used.tolist(), strict=True):
-        held[device].append(m)
-    while speed.size and free.size:
-        slowest = int(speed.argmin())
-        if speed[slowest] == np.inf:  # nobody is willing any more
-            break
-        pick = int(snr[slowest, free].argmax())
-        wider = [*held[slowest], int(free[pick])]
-        faster = np.log1p(snr[slowest, wider] / len(wider)).sum() / bits[slowest]
-        if faster > speed[slowest]:
-            held[slowest], speed[slowest] = wider, faster
-            owner[free[pick]] = slowest
-            free = np.delete(free, pick)
-        else:
-            speed[slowest] = np.inf
-    return owner
+    check_owner(owner, *snr.shape)
+    if bits.shape != snr.shape[:1] or not (bits > 0.0).all():
+        raise BadInput(f"bits = {bits}: must be {snr.shape[0]} numbers above 0")
+    return _complete(snr, owner, bits)
 
 
 def sum_rate_assignment(rate: Float[Array, "n m"]) -> Int[Array, "m"]:
@@ -120,8 +112,52 @@ def sum_rate_assignment(rate: Float[Array, "n m"]) -> Int[Array, "m"]:
     return owner
 
 
-def _bottleneck_value(rate: Float[Array, "n m"]) -> float:
-    """The largest threshold whose edges still hold a matching of all rows.
+def _match(rate: Float[Array, "n m"]) -> Int[Array, "n"]:
+    """`bottleneck_matching` of what has been checked."""
+    rate, kernel = np.asarray(rate, dtype=np.float64), native.kernel()
+    allowed = native.bottleneck_edges(kernel, rate) if kernel else _bottleneck_edges(rate)
+    return np.asarray(linear_sum_assignment(allowed, maximize=True)[1])
+
+
+def _complete(
+    snr: Float[Array, "n m"], owner: Int[Array, "m"], bits: Float[Array, "n"]
+) -> Int[Array, "m"]:
+    """`complete_greedily` of what has been checked.
+
+    The C library's log1p and sums from left to right, not NumPy's: so the kernel computes the same.
+    """
+    if kernel := native.kernel():
+        return native.complete(kernel, snr, owner, bits)
+    snr, owner = np.asarray(snr, dtype=np.float64), owner.astype(np.int64)
+    free = np.flatnonzero(owner < 0)
+    held = [np.flatnonzero(owner == n).tolist() for n in range(snr.shape[0])]
+    speed = np.array([_speed(snr[n, held[n]], bits[n]) for n in range(snr.shape[0])])
+    while speed.size and free.size:
+        slowest = int(speed.argmin())
+        if speed[slowest] == np.inf:  # nobody is willing any more
+            break
+        pick = int(snr[slowest, free].argmax())
+        wider = [*held[slowest], int(free[pick])]
+        faster = _speed(snr[slowest, wider], bits[slowest])
+        if faster > speed[slowest]:
+            held[slowest], speed[slowest] = wider, faster
+            owner[free[pick]] = slowest
+            free = np.delete(free, pick)
+        else:
+            speed[slowest] = np.inf
+    return owner
+
+
+def _speed(snr: Float[Array, "k"], bits: float) -> float:
+    """Rate [nats/slot] over bits, with equal power on all k sub-channels."""
+    rate = 0.0
+    for share in (snr / snr.size).tolist():
+        rate += math.log1p(share)
+    return rate / bits
+
+
+def _bottleneck_edges(rate: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """The rates of at least the largest threshold that still holds a matching of all rows, else −∞.
 
     No threshold above the smallest row maximum (for a square matrix also column maximum) can do,
     and the answer is mostly near it: gallop down from there, then bisect.
@@ -142,7 +178,7 @@ def _bottleneck_value(rate: Float[Array, "n m"]) -> float:
             good = middle
         else:
             bad = middle
-    return float(values[good])
+    return np.where(rate >= values[good], rate, -np.inf)
 
 
 def _covers_rows(edges: Bool[Array, "n m"]) -> bool:

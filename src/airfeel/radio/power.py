@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from airfeel.radio import native
 from airfeel.types import BadInput
 
 Array = np.ndarray
@@ -42,7 +43,17 @@ def water_fill_all(
         owner: device that owns each sub-channel, −1 for none.
     """
     check_radio(power, gain2, noise)
-    check_owner(owner, power.size)
+    check_owner(owner, *gain2.shape)
+    return fill_legal(power, gain2, noise, owner)
+
+
+def fill_legal(
+    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Int[Array, "m"]
+) -> Float[Array, "n m"]:
+    """`water_fill_all` of what has been checked."""
+    if kernel := native.kernel():
+        return native.fill(kernel, power, gain2, noise, owner)
+    power, gain2 = np.asarray(power, dtype=np.float64), np.asarray(gain2, dtype=np.float64)
     column = np.flatnonzero(owner >= 0)
     who = owner[column]
     order = np.lexsort((-gain2[who, column], who))
@@ -59,7 +70,7 @@ def water_fill_all(
 
 def equal_power_all(power: Float[Array, "n"], owner: Int[Array, "m"]) -> Float[Array, "n m"]:
     """Every device's power in equal shares over the sub-channels it owns; all else is 0."""
-    check_owner(owner, power.size)
+    check_owner(owner, power.size, owner.size)
     column = np.flatnonzero(owner >= 0)
     who = owner[column]
     share = np.zeros((power.size, owner.size))
@@ -117,6 +128,7 @@ def _fill_sorted(
 
 def check_radio(power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float) -> None:
     """Refuse powers, gains or noise that no radio has, by name."""
+    check_shapes(power, gain2)
     for name, array in (("power", power), ("gain2", gain2)):
         if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
             bad = array[~((array >= 0.0) & (array < np.inf))][0]
@@ -124,14 +136,22 @@ def check_radio(power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: flo
     if not 0.0 < noise < np.inf:
         raise BadInput(f"noise = {noise}: must be finite and above 0")
     if gain2.size:
-        with np.errstate(over="ignore", invalid="ignore"):
-            top = float(power.max()) * float(gain2.max()) / float(noise)
+        top = float(power.max()) * float(gain2.max()) / float(noise)
         if not top < np.inf:
             raise BadInput(f"power * gain2 / noise = {top}: must be finite")
 
 
-def check_owner(owner: Int[Array, "m"], devices: int) -> None:
+def check_shapes(power: Float[Array, "n"], gain2: Float[Array, "n m"]) -> None:
+    """Refuse powers and gains that are not of the same devices."""
+    if gain2.ndim != 2 or power.shape != gain2.shape[:1]:
+        shapes = f"power has shape {power.shape} and gain2 {gain2.shape}"
+        raise BadInput(f"{shapes}: must be (n,) and (n, m)")
+
+
+def check_owner(owner: Int[Array, "m"], devices: int, channels: int) -> None:
     """Refuse an owner that is neither a device nor −1 (nobody)."""
+    if owner.shape != (channels,):
+        raise BadInput(f"owner has shape {owner.shape}: must be ({channels},)")
     if owner.size and not (owner.min() >= -1 and owner.max() < devices):
         bad = owner[(owner < -1) | (owner >= devices)][0]
         raise BadInput(f"owner holds {bad}: must be -1 or a device below {devices}")
