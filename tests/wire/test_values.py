@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.quantize import quantize
+from airfeel.compress.quantize import norm, quantize
 from airfeel.wire import Message, Values, WireError, decode, encode, from_quantised, from_raw
 
 NOTHING = from_raw(np.zeros(0, np.float32))
@@ -16,16 +16,10 @@ NUMBERS = {
 }
 
 
-def norm_of(x):
-    """The norm that the quantiser works with."""
-    exact = torch.from_numpy(x).to(torch.float64)
-    peak = exact.abs().amax()
-    return float(peak * torch.linalg.vector_norm(exact / torch.where(peak > 0, peak, 1.0)))
-
-
 def check(x, bits, seed):
-    said = quantize(torch.from_numpy(x), bits, np.random.default_rng(seed).random(len(x))).numpy()
-    sent = Message(len(x), np.arange(len(x)), from_quantised(said, norm_of(x), bits), NOTHING)
+    vector = torch.from_numpy(x)
+    said = quantize(vector, bits, np.random.default_rng(seed).random(len(x))).numpy()
+    sent = Message(len(x), np.arange(len(x)), from_quantised(said, norm(vector), bits), NOTHING)
     heard = decode(encode(sent), dim=len(x)).local.floats(x.dtype)
     assert heard.dtype == x.dtype
     assert heard.tobytes() == said.tobytes()
@@ -61,7 +55,7 @@ def test_equal_to_the_quantiser_where_values_underflow(bits, tiny):
 @pytest.mark.parametrize("bits", [8, 16])
 def test_negative_zero_is_kept(bits):
     said = quantize(torch.tensor([1.0, -1e-9, 1e-9]), bits, np.ones(3)).numpy()
-    part = from_quantised(said, norm_of(np.array([1.0, -1e-9, 1e-9], np.float32)), bits)
+    part = from_quantised(said, norm(torch.tensor([1.0, -1e-9, 1e-9])), bits)
     assert np.signbit(part.floats()).tolist() == [False, True, False]
 
 
@@ -96,9 +90,9 @@ def test_other_values_are_refused():
         (one, 1.5, 25),
         (one, 1.5, 32),
     ]
-    for values, norm, bits in bad:
+    for values, length, bits in bad:
         with pytest.raises(WireError):
-            from_quantised(values, norm, bits)
+            from_quantised(values, length, bits)
     with pytest.raises(WireError, match="float16"):
         from_raw(np.ones(2, np.float16))
     with pytest.raises(WireError, match="finite"):

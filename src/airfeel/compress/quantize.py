@@ -36,16 +36,33 @@ def quantize(
     s = 2 ** (bits - 1) - 1
     if x.ndim == 1 and native.serves(x):
         return native.quantize(x, s, uniform)
-    exact = x.to(torch.float64)
-    largest = exact.abs().amax(dim=-1, keepdim=True)
-    peak = torch.where(largest > 0, largest, 1.0)  # scaled first: squares stay within range
-    unit = exact / peak
-    length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
+    peak, unit, length = _scaled(x)
     level = unit.abs().mul_(s / torch.where(length > 0, length, 1.0))
     level.clamp_(max=s)  # rounding must not reach a level above the last
     low = level.floor()
     up = torch.from_numpy(uniform).to(x.device) < level.sub_(low)
     return unit.sign_().mul_(low.add_(up)).div_(s).mul_(peak * length).to(x.dtype)
+
+
+def norm(x: Float[Tensor, "L"]) -> float:
+    """‖x‖₂ to the last digit as the quantiser has it: what goes with its levels over a wire.
+
+    >>> norm(torch.tensor([3.0, 0.0, -4.0]))
+    5.0
+    """
+    if native.serves(x):
+        return native.norm(x)
+    peak, _, length = _scaled(x)
+    return float(peak * length)
+
+
+def _scaled(x: Float[Tensor, "*n L"]) -> tuple[Tensor, Tensor, Tensor]:
+    """The largest entry, x in units of it, and the norm of that: squares stay within range."""
+    exact = x.to(torch.float64)
+    largest = exact.abs().amax(dim=-1, keepdim=True)
+    peak = torch.where(largest > 0, largest, 1.0)
+    unit = exact / peak
+    return peak, unit, torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
 
 
 def check_bits(bits: int) -> None:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.compress.memory import residual
+from airfeel.compress.quantize import norm
 from airfeel.types import Compress
 from airfeel.wire import Message, Values, WireError, decode, encode, from_quantised, from_raw
 
@@ -54,15 +55,7 @@ def _values(exact: Float[Tensor, "n"], said: Float[Tensor, "n"], bits: int) -> V
     """Levels where the quantiser was at work, floats where the values are as they were."""
     if not torch.equal(exact, said):
         try:
-            return from_quantised(said.numpy(), _norm(exact), bits)
+            return from_quantised(said.numpy(), norm(exact), bits)
         except WireError:  # not of this quantiser: then as they are
             pass
     return from_raw(said.numpy())
-
-
-def _norm(x: Float[Tensor, "n"]) -> float:
-    """‖x‖₂ exactly as the quantiser computes it: scaled by the largest entry, in float64."""
-    exact = x.to(torch.float64)
-    peak = exact.abs().amax(dim=-1, keepdim=True)
-    unit = exact / torch.where(peak > 0, peak, 1.0)
-    return float(peak * torch.linalg.vector_norm(unit, dim=-1, keepdim=True))

@@ -73,10 +73,16 @@ def quantize(
     return value
 
 
+def norm(x: Float[Tensor, "L"]) -> float:
+    """‖x‖₂, as `quantize` has it."""
+    return float(_function(f"norm_{_NAMES[x.dtype]}")(x.data_ptr(), len(x)))
+
+
 _ARGUMENTS = {
     "top_k": (_POINTER, _COUNT, _POINTER, _COUNT, _COUNT, _POINTER),
     "add": (_POINTER, _POINTER, _COUNT, _POINTER),
     "keep": (*(_POINTER, _COUNT), *(_POINTER, _POINTER, _COUNT) * 2, _POINTER),
+    "norm": (_POINTER, _COUNT),
     "quantize": (_POINTER, _COUNT, ctypes.c_double, _POINTER, _POINTER),
 }
 
@@ -84,7 +90,9 @@ _ARGUMENTS = {
 @cache
 def _function(name: str) -> Any:
     function = library(SOURCES)[f"airfeel_{name}"]
-    function.argtypes = _ARGUMENTS[name.rpartition("_")[0]]
+    what = name.rpartition("_")[0]
+    function.argtypes = _ARGUMENTS[what]
+    function.restype = ctypes.c_double if what == "norm" else ctypes.c_int
     return function
 
 

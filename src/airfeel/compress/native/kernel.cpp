@@ -169,26 +169,36 @@ int keep(const T* x, int64_t d, const int64_t* support, const T* common, int64_t
     return inside ? DONE : OUT_OF_RANGE;
 }
 
+// The norm of x, as its largest entry and the length in units of that: squares stay within range.
+struct Norm {
+    double peak = 0, length = 0;
+
+    template <class T> Norm(const T* x, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) peak = std::max(peak, std::fabs(double(x[i])));
+        if (peak == 0) peak = 1;
+        constexpr int64_t lanes = 8;
+        double sum[lanes] = {};
+        for (int64_t i = 0; i < n; ++i) {
+            const double unit = double(x[i]) / peak;
+            sum[i % lanes] += unit * unit;
+        }
+        const double half = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        length = std::sqrt(half + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
+    }
+
+    double value() const { return peak * length; }
+};
+
 // x in whole shares, `last` to its norm: rounded up where the die lies below the fraction, else down.
 template <class T> void quantize(const T* x, int64_t n, double last, const double* die, T* value) {
-    double peak = 0;
-    for (int64_t i = 0; i < n; ++i) peak = std::max(peak, std::fabs(double(x[i])));
-    if (peak == 0) peak = 1;
-    constexpr int64_t lanes = 8;
-    double sum[lanes] = {};  // of squares of at most 1: they stay within range
+    const Norm norm(x, n);
+    const double factor = last / (norm.length > 0 ? norm.length : 1.0), whole = norm.value();
     for (int64_t i = 0; i < n; ++i) {
-        const double unit = double(x[i]) / peak;
-        sum[i % lanes] += unit * unit;
-    }
-    const double half = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    const double length = std::sqrt(half + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
-    const double factor = last / (length > 0 ? length : 1.0), norm = peak * length;
-    for (int64_t i = 0; i < n; ++i) {
-        const double size = std::fabs(double(x[i]) / peak) * factor;
+        const double size = std::fabs(double(x[i]) / norm.peak) * factor;
         const double exact = size < last ? size : last;  // rounding must not reach a level above it
         const double low = std::floor(exact);
         const double level = die[i] < exact - low ? low + 1.0 : low;
-        value[i] = T((x[i] < 0 ? -level : level) / last * norm);
+        value[i] = T((x[i] < 0 ? -level : level) / last * whole);
     }
 }
 
@@ -210,6 +220,7 @@ template <class T> void quantize(const T* x, int64_t n, double last, const doubl
                                      T* memory) {                                                     \
         return airfeel::keep(x, d, support, common, k, index, value, l, memory);                      \
     }                                                                                                 \
+    EXPORTED double airfeel_norm_##NAME(const T* x, int64_t n) { return airfeel::Norm(x, n).value(); } \
     EXPORTED void airfeel_quantize_##NAME(const T* x, int64_t n, double last, const double* die,      \
                                           T* value) {                                                 \
         airfeel::quantize(x, n, last, die, value);                                                    \
