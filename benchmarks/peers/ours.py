@@ -79,7 +79,8 @@ def bare(args: argparse.Namespace) -> Callable[[], None]:
     theta = world.model.initial() if theta is None else theta
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(args.threads, initializer=torch.set_flush_denormal, initargs=(True,))
-    size = min(learn.block, -(-args.devices // args.threads))
+    turns = -(-args.devices // (args.threads * learn.block))
+    size = -(-args.devices // (args.threads * turns))
     devices = np.arange(args.devices)
 
     def round() -> None:

@@ -109,7 +109,8 @@ class Threads:
         if len(self._x) != len(devices):
             self._x = self._x[:0].clone()  # the old buffer goes before the new one comes
             self._x = self._x.new_empty((len(devices), self.world.dim))
-        size = min(learn.block, -(-len(devices) // self._workers)) or 1
+        turns = -(-len(devices) // (self._workers * learn.block)) or 1
+        size = -(-len(devices) // (self._workers * turns)) or 1  # as many blocks for each worker
 
         sheet = _Sheet(len(devices), self.world.subchannels)
 

@@ -15,9 +15,11 @@ def draw_batches(
     shards: Sequence[Int64[np.ndarray, "_"]], uniform: Float64[np.ndarray, "n H B"]
 ) -> Int64[np.ndarray, "n H B"]:
     """Sample indices, uniform with replacement from each device's own data, anew at every step."""
-    sizes = np.array([len(s) for s in shards])[:, None, None]
-    place = (uniform * sizes).astype(np.int64)
-    return np.stack([s[p] for s, p in zip(shards, place, strict=True)])
+    sizes = np.array([len(s) for s in shards])
+    first = np.cumsum(sizes) - sizes
+    place = (uniform * sizes[:, None, None]).astype(np.int64)
+    place += first[:, None, None]
+    return np.concatenate(shards)[place]
 
 
 @dataclass(frozen=True)
@@ -52,5 +54,5 @@ class LocalSGD:
     ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
         uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
         batches = draw_batches([world.shards[n] for n in devices], uniform)
-        seeds = [int(u * 2**53) for u in dice[:, -1]]
+        seeds = (dice[:, -1] * 2**53).astype(np.int64).tolist()
         return self.backend(theta, batches, at_round(self.learning_rate, round), seeds)
