@@ -180,7 +180,7 @@ def one_digits(bench: Bench, work: str, model: str, n: int) -> list[str]:
         found["local"] = bench.start("local", "ours.py", *told, "--bare")
         found["whole"] = bench.start("whole", "ours.py", *told)
         found["plain"] = bench.start("plain", "plain.py", *told, "--threads", 1)
-        times = interleave(found, max(1, 400 // n), bench.turns)
+        times = interleave(found, max(1, 4000 // n), bench.turns)
     rate = {k: Spread([n * 5 / t for t in v]) for k, v in times.items()}
     faster = [ratio(times, "plain", name).show(1) for name in ("local", "whole")]
     return [*(rate[k].show(0) for k in ("local", "whole", "plain")), *faster]
