@@ -83,10 +83,13 @@ def bare(args: argparse.Namespace) -> Callable[[], None]:
     size = -(-args.devices // (args.threads * turns))
     devices = np.arange(args.devices)
 
+    def work(first: int) -> None:
+        part = devices[first : first + size]
+        dice = setup.streams.uniform("batch", 1, part, learn.dice)
+        learn(world, theta, part, 1, dice)
+
     def round() -> None:
-        dice = setup.streams.uniform("batch", 1, devices, learn.dice)
-        blocks = [slice(i, i + size) for i in range(0, args.devices, size)]
-        list(pool.map(lambda b: learn(world, theta, devices[b], 1, dice[b]), blocks))
+        list(pool.map(work, range(0, args.devices, size)))
 
     return round
 
