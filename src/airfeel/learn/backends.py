@@ -141,7 +141,7 @@ class Native:
 
     @property
     def block(self) -> int:
-        return 1 if self.network.parameters > 20_000 else 64  # a call costs as much as some steps
+        return 1 if self.network.parameters > 20_000 else 128  # a call costs as much as some steps
 
     def __call__(
         self,
