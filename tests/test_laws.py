@@ -27,7 +27,7 @@ vectors = st.integers(1, 40).flatmap(lambda d: arrays(np.float64, d, elements=nu
 tied = st.integers(1, 40).flatmap(
     lambda d: arrays(np.float64, d, elements=st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]))
 )
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 
 
 @given(x=tied | vectors, data=st.data())

@@ -79,7 +79,7 @@ def test_lemma_1_is_nearly_tight():
     assert thrown_errors(part, x, part.support(x), 500).mean() == pytest.approx(exact, rel=0.1)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     shape=st.sampled_from(sorted(SHAPES)),

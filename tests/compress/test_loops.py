@@ -46,7 +46,7 @@ def vectors(draw):
     return torch.from_numpy(x.astype(kind)), rng
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(vectors(), st.data())
 def test_masks_are_equal(drawn, data):
     x, rng = drawn
@@ -79,7 +79,7 @@ def test_masks_of_long_vectors_are_equal(kind, tail):
         assert torch.equal(found, plainly(top_k_outside, x, rest, mask))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(vectors(), st.sampled_from([2, 3, 8, 16, 24]))
 def test_quantised_values_are_equal(drawn, bits):
     """All of them, but where the last digit of the norm decides between two levels."""
@@ -95,7 +95,7 @@ def test_quantised_values_are_equal(drawn, bits):
     assert same.double().mean() > 0.99
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(vectors(), st.data())
 def test_memory_is_equal(drawn, data):
     x, rng = drawn
@@ -109,7 +109,7 @@ def test_memory_is_equal(drawn, data):
     assert torch.equal(residual(x, *said), kept)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     hnp.arrays(np.float32, st.integers(1, 60), elements=st.floats(width=32)),
     st.sampled_from([torch.float32, torch.float64]),

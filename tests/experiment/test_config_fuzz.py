@@ -43,7 +43,7 @@ def outcome(make):
     return found
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1500, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(keys, values), max_size=6))
 def test_any_table(changes):
     table = {}
@@ -54,13 +54,13 @@ def test_any_table(changes):
         assert experiment(tomllib.loads(as_toml(found))) == found
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.text(max_size=6) | st.sampled_from(sorted(SECTIONS)), values, max_size=4))
 def test_any_top_level(table):
     outcome(lambda: experiment(table))
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(
     st.text(max_size=30)
     | keys.flatmap(lambda k: st.text(max_size=12).map(lambda v: f"{k[0]}.{k[1]}={v}"))
@@ -69,7 +69,7 @@ def test_any_override(text):
     outcome(lambda: load("digits-tcs-h", [text]))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(content=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_any_file(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.toml"

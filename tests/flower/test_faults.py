@@ -62,7 +62,7 @@ def oracle(setup, answered):
         engine.close()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(faults=FAULTS)
 def test_every_loss_ends_the_same_way(setup, tmp_path_factory, faults):
     folder = tmp_path_factory.mktemp("memory")

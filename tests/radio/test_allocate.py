@@ -39,7 +39,7 @@ def allocate(request):
     return ALLOCATORS[request.param]()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(ALLOCATORS)), st.data())
 def test_contract(name, data):
     n = data.draw(st.integers(1, 4))
@@ -139,7 +139,7 @@ def test_sum_rate_has_the_largest_sum_and_round_robin_takes_turns():
     assert found.owner.tolist() == [0, 1, 0, 1, 0]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_exchange_never_takes_more_slots_than_the_paper(data):
     n = data.draw(st.integers(1, 5))

@@ -55,14 +55,14 @@ def skies(draw):
 
 
 @needs_kernel
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(skies())
 def test_ties_zeros_and_twelve_orders_of_magnitude_give_the_same_bits(sky):
     assert_same(*sky)
 
 
 @needs_kernel
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data())
 def test_gains_at_the_ends_of_the_numbers_give_the_same_bits(data):
     n, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 8))
@@ -89,7 +89,7 @@ def test_rayleigh_draws_give_the_same_bits(n, m, draws, noise):
 
 
 @needs_kernel
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(skies())
 def test_matchings_are_the_same_with_negative_rates_too(sky):
     rate = sky[1] - 1.5

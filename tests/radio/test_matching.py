@@ -26,7 +26,7 @@ def brute_force(rate):
     return value.max(), picked.sum(axis=1)[value == value.max()].max()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.one_of(TIED, FREE))
 def test_equals_brute_force_and_keeps_the_tie_rule(rate):
     column = bottleneck_matching(rate)

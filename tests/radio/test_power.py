@@ -35,7 +35,7 @@ def assert_optimal(filled, power, gain2, noise):
     assert (floor >= level.max() * (1 - 1e-9)).all()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.one_of(WIDE, st.just(0.0)), GAINS, WIDE)
 def test_optimality_conditions(power, gain2, noise):
     assert_optimal(water_filling(power, gain2, noise), power, gain2, noise)
@@ -66,7 +66,7 @@ def test_nearly_equal_deep_fades_are_still_split_right():
     assert filled.sum() == pytest.approx(1.0, rel=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.data())
 def test_all_devices_at_once_equals_one_by_one(data):
     n, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 8))

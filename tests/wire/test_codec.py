@@ -15,7 +15,7 @@ from airfeel.wire.codec import OVERHEAD
 NOTHING = from_raw(np.zeros(0, np.float32))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MESSAGES)
 def test_what_is_sent_is_received(m):
     data = encode(m)
@@ -25,7 +25,7 @@ def test_what_is_sent_is_received(m):
     assert 8 * len(data) == size_bits(m).measured
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(MESSAGES)
 def test_the_format_is_as_it_is_described(m):
     dim, index, local, common = read(encode(m))
@@ -34,7 +34,7 @@ def test_the_format_is_as_it_is_described(m):
         assert np.array(plain).tobytes() == part.floats(np.float64).tobytes()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(MESSAGES)
 def test_never_above_the_papers_charge(m):
     """(log2 d + q)·L + q·K bits, and at most the header and four padded octets more."""
@@ -45,7 +45,7 @@ def test_never_above_the_papers_charge(m):
     assert size.measured <= size.formula + 8 * OVERHEAD + 32
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(1, 2**31 - 1), st.data())
 def test_few_indices_in_a_large_model(dim, data):
     drawn = data.draw(st.sets(st.integers(0, dim - 1), max_size=12))

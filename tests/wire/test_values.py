@@ -37,7 +37,7 @@ def test_equal_to_the_quantiser(bits, dtype):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), st.integers(2, 24), st.integers(0, 99))
 def test_equal_to_the_quantiser_for_any_numbers(dtype, data, bits, seed):
     check(np.array(data.draw(NUMBERS[dtype]), dtype), bits, seed)
