@@ -77,7 +77,7 @@ class Node:
 
 
 def load(context: Context, file: Path | None, session: str) -> Node | None:
-    """The node's state in this session, None if it is new here.
+    """The node's state in this training, None if it is new here.
 
     The later of the two that are kept: a process can die after the one was written, or the other.
     """
