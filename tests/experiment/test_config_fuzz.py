@@ -3,7 +3,7 @@
 import tomllib
 
 import tomli_w
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from airfeel.experiment.config import Experiment
@@ -45,6 +45,7 @@ def outcome(make):
 
 @settings(max_examples=1500, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(keys, values), max_size=6))
+@example([(("model", "options"), {"": None})])
 def test_any_table(changes):
     table = {}
     for (section, key), value in changes:

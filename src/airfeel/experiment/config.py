@@ -3,7 +3,8 @@
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+import tomli_w
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from airfeel.catalogue import look_up
 from airfeel.compress.quantize import check_bits
@@ -18,6 +19,17 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+def _toml(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        tomli_w.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must hold what TOML can write ({error})") from None
+    return value
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_toml)]
 
 
 def _positive_each(value: Any) -> Schedule:
@@ -64,7 +76,7 @@ class Model(Section):
     buffers: Literal["refuse", "frozen"] = Field(
         "refuse", description="what to do with a model that has buffers, such as batch norm's"
     )
-    options: dict[str, Any] = Field({}, description="arguments for a user's own factory")
+    options: Options = Field({}, description="arguments for a user's own factory")
 
 
 class Training(Section):
@@ -98,7 +110,7 @@ class SchemeChoice(Section):
         "left out: power for tcs-h, random for the digital schemes",
     )
     strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
-    options: dict[str, Any] = Field({}, description="for a user's own scheme")
+    options: Options = Field({}, description="for a user's own scheme")
 
 
 class Radio(Section):
