@@ -45,10 +45,21 @@ def flat(module: nn.Module) -> Tensor:
 
 
 def problem(seed: int, n: int = 1, steps: int = 1) -> dict[str, Any]:
-    """A network with data: all that native.local_sgd takes, and the module."""
+    """A random network with data: all that native.local_sgd takes, and the module."""
     torch.manual_seed(seed)
+    return problem_of(*random_network(seed), seed, n, steps)
+
+
+def problem_of(
+    module: nn.Module,
+    shape: tuple[int, int, int],
+    classes: int,
+    seed: int,
+    n: int = 1,
+    steps: int = 1,
+) -> dict[str, Any]:
+    """Data for a network."""
     dice = np.random.default_rng(seed)
-    module, shape, classes = random_network(seed)
     x = dice.integers(0, 256, (40, *shape), dtype=np.uint8)
     return {
         "module": module,

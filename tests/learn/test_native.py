@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from native_problems import flat, needs_kernel, problem, solve
+from native_problems import flat, needs_kernel, problem, problem_of, solve
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -38,10 +38,8 @@ def relative(a: Tensor, b: Tensor) -> float:
     return float((a.double() - b).norm() / b.norm())
 
 
-@needs_kernel
-@pytest.mark.parametrize("seed", range(40))
-def test_one_step_is_as_close_to_float64_as_pytorch_is(seed: int) -> None:
-    p = problem(seed)
+def check_one_step(p: dict[str, Any]) -> None:
+    """One step is as close to float64 as PyTorch's is, within a factor of 3."""
     index = p["batches"][0, 0]
     y = torch.as_tensor(p["y"][index])
     theta, rate = p["theta"], 1024.0  # so large a step that rounding w itself does not show
@@ -50,6 +48,28 @@ def test_one_step_is_as_close_to_float64_as_pytorch_is(seed: int) -> None:
     delta, loss = solve(p, learning_rate=rate)
     assert relative(delta[0], exact) <= 3 * relative((theta + torch32) - theta, exact)
     assert loss[0] == pytest.approx(loss64, rel=1e-5)
+
+
+@needs_kernel
+@pytest.mark.parametrize("seed", range(40))
+def test_one_step_is_as_close_to_float64_as_pytorch_is(seed: int) -> None:
+    check_one_step(problem(seed))
+
+
+@needs_kernel
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("pool", [False, True])
+@pytest.mark.parametrize("size", [(24, 28), (4, 6), (48, 6), (6, 80)])
+def test_tiles_of_outputs_fill_images_of_any_even_size(
+    size: tuple[int, int], pool: bool, padding: int
+) -> None:
+    """3×3 filters on even sizes: rows of tiles that go in one turn, in many, and in uneven ones."""
+    torch.manual_seed(sum(size))
+    leaves = [nn.Conv2d(2, 20, 3, padding=1), nn.ReLU(), nn.Conv2d(20, 33, 3, padding=padding)]
+    leaves += [nn.ReLU(), nn.MaxPool2d(2)] if pool else []
+    height, width = ((n + 2 * padding - 2) // (1 + pool) for n in size)
+    module = nn.Sequential(*leaves, nn.Flatten(), nn.Linear(33 * height * width, 3))
+    check_one_step(problem_of(module, (2, *size), 3, seed=0))
 
 
 @pytest.fixture(scope="module")

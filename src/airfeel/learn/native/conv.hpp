@@ -1,6 +1,7 @@
 // A convolution with the ReLU and the 2×2 max-pool behind it.
 //
-// Forward: a row of outputs is one dense product; it is pooled at once, two rows at a time.
+// Forward: a row of outputs is one dense product, or 3×3 filters go by tiles of 2×2 outputs; rows are
+// pooled at once.
 // Backward: only outputs that passed ReLU and max-pool carry a gradient. A band of rows at a time,
 // they are gathered into lists: by output channel for the weights, by position for the input.
 #pragma once
@@ -9,6 +10,7 @@
 #include "stage.hpp"
 #include "sums.hpp"
 #include "weights.hpp"
+#include "winograd.hpp"
 
 namespace airfeel {
 
@@ -24,7 +26,10 @@ class Conv final : public Stage {
           width_(in.width + 2 * in.halo - k_ + 1), sparse_(in.stride % lanes == 0),
           gradient_(sparse_ ? weights.outputs * weights.rows() : weights.value.size()),
           bias_gradient_(out.stride) {
-        if (pool) rows_ = Buffer<float>(2 * ptrdiff_t{width_} * out.stride);
+        tiled_ = sparse_ && k_ == 3 && height_ % 2 == 0 && width_ % 2 == 0;
+        if (tiled_) winograd_ = Winograd(in, weights, height_ / 2, width_ / 2);
+        high_ = tiled_ ? 2 * winograd_.high() : pool ? 2 : 1;
+        if (pool) rows_ = Buffer<float>(high_ * ptrdiff_t{width_} * out.stride);
         if (wants_dx) {
             dx_ = Buffer<float>(in.size());
             filters_ = Buffer<float>(gradient_.size());
@@ -38,23 +43,27 @@ class Conv final : public Stage {
     }
 
     void begin_step() override {
+        if (tiled_) winograd_.read(weights);
         if (dx_.size()) transpose(weights, filters_);
         gradient_.clear();
         bias_gradient_.clear();
     }
 
     void forward(int sample, const float* x) override {
-        for (int r = 0; r < out.height; ++r) {
-            float* y = output(sample) + out.at(r, 0);
+        for (int r = 0; r < height_ / (1 + pool) * (1 + pool); r += high_) {
+            const int rows = std::min(high_, height_ - r);
             if (!pool) {
-                convolve_row(x, r, y);
+                convolve(x, r, rows, output(sample) + out.at(r, 0), out.row());
                 continue;
             }
-            float *upper = rows_.data(), *lower = upper + ptrdiff_t{width_} * out.stride;
-            convolve_row(x, 2 * r, upper);
-            convolve_row(x, 2 * r + 1, lower);
-            pool_row(upper, lower, out.stride, out.width, out.vectors(), relu, y,
-                     choice(sample) + out.at(r, 0));
+            const ptrdiff_t row = ptrdiff_t{width_} * out.stride;
+            convolve(x, r, rows, rows_.data(), row);
+            for (int i = 0; i < rows; i += 2) {
+                const ptrdiff_t at = out.at((r + i) / 2, 0);
+                const float* upper = rows_.data() + i * row;
+                pool_row(upper, upper + row, out.stride, out.width, out.vectors(), relu,
+                         output(sample) + at, choice(sample) + at);
+            }
         }
     }
 
@@ -77,14 +86,22 @@ class Conv final : public Stage {
     }
 
    private:
-    // Row r of the convolution, before pooling. Where channels fill their pixels, a row of the
-    // filter is one stretch of memory.
-    void convolve_row(const float* x, int r, float* to) {
+    // Some rows of the convolution from row r on, before pooling.
+    void convolve(const float* x, int r, int rows, float* to, ptrdiff_t to_row) {
+        x += r * in.row();
+        if (tiled_)
+            return winograd_.forward(x, in.row(), rows / 2, weights.bias.data(), relu, to, to_row);
+        for (int i = 0; i < rows; ++i) convolve_row(x + i * in.row(), to + i * to_row);
+    }
+
+    // The row that begins at x. Where channels fill their pixels, a row of the filter is one stretch
+    // of memory.
+    void convolve_row(const float* x, float* to) {
         const bool solid = in.channels == in.stride;
         Product p;
         p.rows = width_, p.vectors = out.vectors();
         p.outer = k_, p.inner = solid ? 1 : k_, p.depth = solid ? k_ * in.stride : in.channels;
-        p.a = x + r * in.row(), p.a_depth = 1;
+        p.a = x, p.a_depth = 1;
         p.a_outer = in.row(), p.a_inner = p.a_row = in.stride;
         p.b = weights.value.data(), p.b_depth = weights.columns;
         p.b_inner = (solid ? k_ : 1) * in.stride * weights.columns;
@@ -182,9 +199,12 @@ class Conv final : public Stage {
 
     const int k_, height_, width_;  // of the filter; of the convolution's output before pooling
     const bool sparse_;             // whether the input's pixels are whole vectors
+    bool tiled_ = false;            // whether 2×2 outputs are computed at a time
+    int high_ = 1;                  // rows computed at a time
     int band_ = 0;                  // output rows listed at a time
+    Winograd winograd_;
     Active active_;
-    Buffer<float> rows_;           // two rows of the convolution, to be pooled
+    Buffer<float> rows_;           // of the convolution, to be pooled
     Buffer<float> filters_;        // the weights, one row for each output
     Buffer<float> gradient_;       // laid out as filters_, or as the weights if dense
     Buffer<float> bias_gradient_;
