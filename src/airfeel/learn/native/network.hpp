@@ -101,14 +101,13 @@ class Network {
 
     template <class T>
     void fetch(const T* x, const Samples& s, float* to) const {
-        const int width = flat_ ? s.pixels : in_.width;
-        for (int c = 0; c < s.channels; ++c) {
-            const float shift = s.shift[c], scale = s.scale[c];
-            for (int y = 0; y < s.pixels / width; ++y, x += width) {
-                float* row = flat_ ? to + c * s.pixels : to + in_.at(y, 0) + c;
-                const ptrdiff_t step = flat_ ? 1 : in_.stride;
-                for (int i = 0; i < width; ++i) row[i * step] = (float(x[i]) - shift) * scale;
-            }
+        const int height = flat_ ? 1 : in_.height, width = s.pixels / height;
+        for (int y = 0; y < height; ++y, x += width) {
+            float* pixel = flat_ ? to : to + in_.at(y, 0);
+            const ptrdiff_t step = flat_ ? 1 : in_.stride, channel = flat_ ? s.pixels : 1;
+            for (int i = 0; i < width; ++i, pixel += step)
+                for (int c = 0; c < s.channels; ++c)
+                    pixel[c * channel] = (float(x[c * s.pixels + i]) - s.shift[c]) * s.scale[c];
         }
     }
 
