@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from airfeel.compress.masks import overlap
-from airfeel.radio.air import air_slots, needed_energy
+from airfeel.radio.air import air_slots, needed_energy, segment_energy
 from airfeel.radio.power import rates
 from airfeel.types import Costs, Fading, Payload, Plan, Report, State
 
@@ -63,8 +63,8 @@ def report_on(
 
 
 def _energy(x: Float[Tensor, "D"]) -> float:
-    """‖x‖² in float64, summed in an order that no number of threads changes."""
-    return float(np.square(x.cpu().numpy(), dtype=np.float64).sum())
+    """‖x‖² in float64."""
+    return float(segment_energy(x, 1)[0])
 
 
 def _ratio(error: float, signal: float) -> float:

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 import torch
 
 from airfeel.engines.threads import Threads
@@ -36,3 +37,24 @@ def test_parts_make_the_whole():
         assert whole.memory.abs().sum() > 0
     for engine in engines:
         engine.close()
+
+
+@pytest.mark.parametrize("kind", ["ram", "file", "bfloat16"])
+@pytest.mark.parametrize("active", ["111111", "110111", "010000", "000000"])
+def test_scheduled_devices_remember_what_they_did_not_say_and_others_what_they_did(kind, active):
+    setup = build(small())
+    learn, compress, streams = setup.scheme.learn, setup.scheme.compress, setup.streams
+    engine = Threads(setup.world, 2, kind)
+    state = start(learn, setup.world, streams, engine)
+    everyone, some = np.ones(6, dtype=bool), np.array(list(active)) == "1"
+    for t, who in enumerate([everyone, some, some]):
+        said = engine.prepare(
+            learn, compress, dataclasses.replace(state, round=t), everyone, streams
+        )
+        expected, x = engine.memory.clone(), engine._x.clone()
+        for i in np.flatnonzero(who):
+            rest = x[i].index_add(0, said.support, said.common[i], alpha=-1)
+            expected[i] = rest.index_add(0, said.index[i], said.value[i], alpha=-1)
+        engine.commit(who)
+        assert torch.equal(engine.memory, expected)
+    engine.close()

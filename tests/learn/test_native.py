@@ -1,7 +1,6 @@
 """The native kernel against PyTorch in float64, under sanitizers, and its determinism."""
 
 import ctypes
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torch.nn import functional as F
 
 from airfeel import compiled
 from airfeel.learn import native
+from sanitize import printed
 
 
 def reference(
@@ -200,22 +200,12 @@ def test_the_callers_treatment_of_subnormals_is_kept() -> None:
 @pytest.mark.parametrize("tuning", [None, ()], ids=["native", "baseline"])
 def test_a_sanitizer_finds_nothing(tuning: tuple[str, ...] | None, tmp_path: Path) -> None:
     """Address and undefined-behaviour sanitizers over random networks, in arrays of exact size."""
-    compiler = compiled.find_compiler()
-    flags = ["-std=c++17", "-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    flags += compiled.tuning(compiler) if tuning is None else tuning
-    program = tmp_path / "driver"
-    source = Path(__file__).with_name("native_sanitize.cpp")
-    command = [compiler, *flags, f"-I{native.SOURCES}", str(source), "-o", str(program)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "fsanitize" in made.stderr or "asan" in made.stderr:
-        pytest.skip(f"no sanitizers: {made.stderr.splitlines()[0]}")
-    assert made.returncode == 0, made.stderr
     problems = [problem(seed, n=2, steps=2) for seed in range(40)]
     text = "\n".join(driver_input(p) for p in problems)
-    done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == len(problems)
-    assert "nan" not in done.stdout
+    driver = Path(__file__).with_name("native_sanitize.cpp")
+    found = printed(driver, native.SOURCES, tmp_path, text, tuning, level="-O0")
+    assert len(found.splitlines()) == len(problems)
+    assert "nan" not in found
 
 
 def driver_input(p: dict[str, Any]) -> str:

@@ -25,7 +25,10 @@ int main() {
                          + airfeel_fill(power.data(), gain2.data(), n, m, noise, owner.data(),
                                         filled.data());
         const auto edges = std::count(allowed.begin(), allowed.end(), -airfeel::infinity);
+        std::vector<double> energy(m);
+        airfeel_energy_float64(gain2.data(), n * m, m, energy.data());
         double sum = 0;
+        for (const double e : energy) sum += e;
         for (const double p : filled) sum += p;
         std::printf("%d %d %d %.6g\n", legal, status, int(n * m - edges), sum);
     }

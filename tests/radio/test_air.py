@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airfeel.radio import native
 from airfeel.radio.air import air_slots, needed_energy, segment_energy, segment_sizes, superpose
 from airfeel.units import from_db, from_dbm, to_db, to_dbm
 
@@ -28,6 +29,18 @@ def test_energy_is_by_segment(k, m):
     needed = needed_energy(energy[None], h[None] ** 2, 3.0)[0]
     by_hand = sum(np.sum((3.0 * p / g) ** 2) for p, g in zip(parts, h, strict=True))
     assert needed == pytest.approx(by_hand)
+
+
+@pytest.mark.skipif(native.kernel() is None, reason="no C++ compiler")
+@given(k=st.integers(0, 300), m=st.integers(1, 12), wide=st.booleans())
+def test_compiled_energy_is_that_of_the_plain_reading(k, m, wide):
+    x = np.random.default_rng(k).normal(size=k).astype(np.float64 if wide else np.float32)
+    compiled = segment_energy(torch.from_numpy(x), m)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "kernel", lambda: None)
+        plain = segment_energy(torch.from_numpy(x), m)
+    np.testing.assert_allclose(compiled, plain, rtol=1e-14)
+    assert (compiled == 0).tolist() == (plain == 0).tolist()
 
 
 def test_silence_over_a_dead_channel_is_free_and_speech_is_impossible():

@@ -44,9 +44,10 @@ def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
     """Share of the mask `support` that was in the mask `before` too; NaN where one is empty."""
     if len(support) == 0 or len(before) == 0:
         return float("nan")
-    known = support.new_zeros(1 + int(torch.maximum(support.max(), before.max())), dtype=torch.bool)
-    known[before] = True
-    return float(known[support].sum()) / len(support)
+    here, there = support.cpu().numpy(), before.cpu().numpy()  # sorted, as every mask is
+    known = np.zeros(1 + max(here[-1], there[-1]), dtype=bool)
+    known[there] = True
+    return np.count_nonzero(known[here]) / len(here)
 
 
 def _check_k(k: int, most: int, what: str) -> None:

@@ -30,7 +30,7 @@ def residual(
     """e = x − (sent global part) − (sent local part), Algorithm 1: feeds quantisation error back.
 
     Channel noise is not part of it: a device does not know what the base station heard.
-    Written to `out` if that is given.
+    Written to `out` if that is given, which may be x itself.
     """
     out = torch.empty_like(x) if out is None else out
     if native.serves(x, common, value, out):

@@ -83,6 +83,7 @@ class Threads:
     ) -> None:
         self.world = world
         self.devices = range(world.devices) if devices is None else devices
+        self._kind = memory
         self.memory = _zeros(world, len(self.devices), memory)
         on_gpu = self.memory.device.type != "cpu"
         self._intra_op = torch.get_num_threads()
@@ -146,15 +147,29 @@ class Threads:
         return total
 
     def commit(self, active: Bool[np.ndarray, "N"]) -> None:
-        """Keep the new memory of the scheduled devices; all others keep the one they had."""
+        """Keep the new memory of the scheduled devices; all others keep the one they had.
+
+        Where most of all devices spoke, the buffer becomes the memory: few rows are copied then.
+        """
         assert self._payload is not None, "prepare comes first"
         said, first = self._payload, self.devices.start
+        spoken = active[said.devices]
+        most = len(spoken) == len(self.memory) < 2 * np.count_nonzero(spoken)
+        swap = self._kind == "ram" and most
 
-        def keep(i: int) -> None:
-            sent = (said.support, said.common[i], said.index[i], said.value[i])
-            residual(self._x[i], *sent, out=self.memory[said.devices[i] - first])
+        def keep(rows: Int64[np.ndarray, "_"]) -> None:
+            for i in rows.tolist():
+                x, memory = self._x[i], self.memory[said.devices[i] - first]
+                if spoken[i]:
+                    sent = (said.support, said.common[i], said.index[i], said.value[i])
+                    residual(x, *sent, out=x if swap else memory)
+                else:
+                    x.copy_(memory)
 
-        list(self._pool.map(keep, np.flatnonzero(active[said.devices]).tolist()))
+        rows = np.arange(len(spoken)) if swap else np.flatnonzero(spoken)
+        list(self._pool.map(keep, np.array_split(rows, 2 * self._workers)))
+        if swap:
+            self.memory, self._x = self._x, self.memory
 
     def restore(self, memory: Float[Tensor, "N D"]) -> None:
         """Put back a memory that was saved."""

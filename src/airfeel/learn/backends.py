@@ -24,6 +24,7 @@ from airfeel.learn.models import dropout_dice
 from airfeel.types import BadInput, Dataset
 
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
+_BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
 _Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
 
 
@@ -141,7 +142,7 @@ class Native:
 
     @property
     def block(self) -> int:
-        return 1 if self.network.parameters > 20_000 else 128  # a call costs as much as some steps
+        return int(np.clip(_BLOCK_BYTES // (4 * self.network.parameters), 1, 128))
 
     def __call__(
         self,

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
+from airfeel.radio import native
 from airfeel.types import Fading, Payload, Plan, Received
 
 
@@ -32,9 +33,15 @@ def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
 def segment_energy(
     common: Float[Tensor, "K"], subchannels: int
 ) -> Float64[np.ndarray, "{subchannels}"]:
-    """Squared norm of each segment of one device's global part."""
+    """Squared norm of each segment of one device's global part, in float64.
+
+    Its sums have an order that no number of threads changes.
+    """
+    values, kernel = common.cpu().numpy(), native.kernel()
+    if kernel is not None and values.dtype in (np.float32, np.float64):
+        return native.segment_energy(kernel, values, subchannels)
     sizes = segment_sizes(len(common), subchannels)
-    squares = np.square(common.cpu().numpy(), dtype=np.float64)
+    squares = np.square(values, dtype=np.float64)
     energy = np.zeros(subchannels)
     used = np.count_nonzero(sizes)  # with fewer values than sub-channels the last ones stay silent
     if used:

@@ -28,6 +28,7 @@ def serves(*vectors: Tensor) -> bool:
     kind = vectors[0].dtype
     return (
         kind in _NAMES
+        and vectors[0].numel() < 2**32
         and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in vectors)
         and library_if_any(SOURCES) is not None
     )

@@ -12,6 +12,10 @@
 #include <memory>
 #include <new>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 namespace airfeel {
 namespace {
 
@@ -30,6 +34,21 @@ template <class T> Key<T> key_of(T x) {
     return (bits & ~sign) + 1;
 }
 
+template <class T> T value_of(Key<T> key) {
+    T x = 0;
+    if (key) key -= 1, std::memcpy(&x, &key, sizeof x);
+    return x;
+}
+
+// The entries of a vector, of which some take no part.
+template <class T> struct Entries {
+    const T* x;
+    const uint8_t* masked;  // 1 or 0 for each
+    int64_t size;
+
+    Key<T> key(int64_t i) const { return key_of(x[i]) & (Key<T>(masked[i]) - 1); }
+};
+
 // How many keys have each value of the 11 bits from `shift` on.
 constexpr int WIDTH = 11;
 constexpr int64_t BINS = int64_t(1) << WIDTH;
@@ -39,10 +58,10 @@ template <class K> int64_t digit(K key, int shift) { return int64_t(key >> shift
 struct Histogram {
     int64_t count[BINS];
 
-    template <class K> Histogram(const K* key, int64_t n, int64_t stride, int shift) {
+    template <class KeyAt> Histogram(KeyAt key, int64_t n, int64_t stride, int shift) {
         uint32_t table[4][BINS] = {};  // neighbours often share a bin: four tables do not wait
         int64_t turn = 0;
-        for (int64_t i = 0; i < n; i += stride) ++table[turn++ & 3][digit(key[i], shift)];
+        for (int64_t i = 0; i < n; i += stride) ++table[turn++ & 3][digit(key(i), shift)];
         for (int64_t b = 0; b < BINS; ++b)
             count[b] = int64_t(table[0][b]) + table[1][b] + table[2][b] + table[3][b];
     }
@@ -64,7 +83,8 @@ template <class K> K kth_largest(K* key, int64_t n, int64_t k, int64_t& above) {
     above = 0;
     for (int shift = 8 * sizeof(K) - WIDTH;; shift = shift > WIDTH ? shift - WIDTH : 0) {
         int64_t higher;
-        const int64_t here = Histogram(key, n, 1, shift).reach(k - above, higher);
+        auto at = [key](int64_t i) { return key[i]; };
+        const int64_t here = Histogram(at, n, 1, shift).reach(k - above, higher);
         int64_t left = 0;
         for (int64_t i = 0; i < n; ++i) {
             const K one = key[i];
@@ -79,66 +99,95 @@ template <class K> K kth_largest(K* key, int64_t n, int64_t k, int64_t& above) {
 }
 
 // A key that some more than k keys reach, judged by one key in 17; at least 1.
-template <class K> K guess(const K* key, int64_t d, int64_t k) {
+template <class T> Key<T> guess(const Entries<T>& entries, int64_t k) {
     constexpr int64_t stride = 17;
-    constexpr int shift = 8 * sizeof(K) - 1 - WIDTH;  // the exponent, and some of the mantissa
+    constexpr int shift = 8 * sizeof(T) - 1 - WIDTH;  // the exponent, and some of the mantissa
+    auto at = [&](int64_t i) { return entries.key(i); };
     int64_t above;
-    const int64_t bin = Histogram(key, d, stride, shift).reach(20 + (k + k / 5) / stride, above);
-    return bin ? K(bin) << shift : K(1);
+    const int64_t bin =
+        Histogram(at, entries.size, stride, shift).reach(20 + (k + k / 5) / stride, above);
+    return bin ? Key<T>(bin) << shift : Key<T>(1);
+}
+
+// Places of all entries from `first` on whose keys reach `least`, in index order; returns how many.
+template <class T>
+int64_t collect(const Entries<T>& entries, int64_t first, Key<T> least, uint32_t* place) {
+    int64_t n = 0;
+    for (int64_t i = first; i < entries.size; ++i) {  // no branch: which ones cannot be foreseen
+        place[n] = uint32_t(i);
+        n += entries.key(i) >= least;
+    }
+    return n;
+}
+
+#if defined(__AVX512F__)
+// The same, sixteen at a time; there must be room for as many behind the last place.
+inline int64_t collect(const Entries<float>& entries, uint32_t least, uint32_t* place) {
+    const __m512i sixteen = _mm512_set1_epi32(16), one = _mm512_set1_epi32(1);
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), bound = _mm512_set1_epi32(int(least));
+    __m512i here = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    int64_t n = 0, i = 0;
+    for (; i + 16 <= entries.size; i += 16, here = _mm512_add_epi32(here, sixteen)) {
+        const __m512i bits = _mm512_and_epi32(_mm512_loadu_si512(entries.x + i), magnitude);
+        const __m128i* const bytes = reinterpret_cast<const __m128i*>(entries.masked + i);
+        const __m512i masked = _mm512_cvtepu8_epi32(_mm_loadu_si128(bytes));
+        const __mmask16 taking_part = _mm512_testn_epi32_mask(masked, masked);
+        const __mmask16 reach =
+            _mm512_mask_cmpge_epu32_mask(taking_part, _mm512_add_epi32(bits, one), bound);
+        _mm512_storeu_si512(place + n, _mm512_maskz_compress_epi32(reach, here));
+        n += __builtin_popcount(reach);
+    }
+    return n + collect(entries, i, least, place + n);
+}
+#endif
+
+template <class T> int64_t collect(const Entries<T>& entries, Key<T> least, uint32_t* place) {
+    return collect(entries, 0, least, place);
 }
 
 // A thread keeps its scratch, so that a device costs no allocation and no page faults.
-template <class K> struct Scratch {
+template <class T> struct Scratch {
     int64_t size = 0;
-    std::unique_ptr<K[]> key, race;
-    std::unique_ptr<int64_t[]> place;
+    std::unique_ptr<uint8_t[]> masked;
+    std::unique_ptr<Key<T>[]> race;
+    std::unique_ptr<uint32_t[]> place;
 
     void hold(int64_t d) {
         if (d <= size) return;
         size = 0;
-        key.reset(new K[d]);
-        race.reset(new K[d + 1]);
-        place.reset(new int64_t[d + 1]);
+        masked.reset(new uint8_t[d]);
+        race.reset(new Key<T>[d]);
+        place.reset(new uint32_t[d + 16]);
         size = d;
-    }
-
-    // Places and keys of all that reach `least`, in index order.
-    int64_t collect(int64_t d, K least) {
-        const K* const from = key.get();
-        int64_t* const where = place.get();
-        int64_t n = 0;
-        for (int64_t i = 0; i < d; ++i) {  // no branch: which ones reach it cannot be foreseen
-            where[n] = i;
-            n += from[i] >= least;
-        }
-        for (int64_t c = 0; c < n; ++c) race[c] = from[where[c]];
-        return n;
     }
 };
 
 template <class T>
 int top_k(const T* x, int64_t d, const int64_t* support, int64_t masked, int64_t k, int64_t* out) {
-    thread_local Scratch<Key<T>> scratch;
+    thread_local Scratch<T> scratch;
     try {
         scratch.hold(d);
     } catch (const std::bad_alloc&) {
         return NO_MEMORY;
     }
-    Key<T>* const key = scratch.key.get();
-    for (int64_t i = 0; i < d; ++i) key[i] = key_of(x[i]);
+    uint8_t* const mask = scratch.masked.get();
+    Key<T>* const race = scratch.race.get();
+    uint32_t* const place = scratch.place.get();
+    std::memset(mask, 0, size_t(d));
     for (int64_t j = 0; j < masked; ++j) {
-        if (support[j] < 0 || support[j] >= d) return OUT_OF_RANGE;
-        key[support[j]] = 0;
+        if (uint64_t(support[j]) >= uint64_t(d)) return OUT_OF_RANGE;
+        mask[support[j]] = 1;
     }
-    int64_t n = scratch.collect(d, guess(key, d, k));
-    if (n < k) n = scratch.collect(d, 1);  // guessed too high
+    const Entries<T> entries{x, mask, d};
+    int64_t n = collect(entries, guess(entries, k), place);
+    if (n < k) n = collect(entries, Key<T>(1), place);  // guessed too high
     if (n < k) return OUT_OF_RANGE;
+    for (int64_t c = 0; c < n; ++c) race[c] = key_of(x[place[c]]);
     int64_t above;
-    const Key<T> kth = kth_largest(scratch.race.get(), n, k, above);
-    const int64_t* const place = scratch.place.get();
+    const Key<T> kth = kth_largest(race, n, k, above);
     int64_t ties = k - above, taken = 0;  // ties go to the lower index
     for (int64_t c = 0; taken < k; ++c) {
-        const Key<T> one = key[place[c]];
+        const Key<T> one = key_of(x[place[c]]);
         out[taken] = place[c];
         taken += (one > kth) | ((one == kth) & (ties > 0));
         ties -= one == kth;
@@ -156,11 +205,11 @@ template <class T> bool add(const T* delta, const T* memory, int64_t d, T* x) {
     return largest < key_of(std::numeric_limits<T>::infinity());
 }
 
-// memory = x − what was sent.
+// memory = x − what was sent; x itself may become the memory.
 template <class T>
 int keep(const T* x, int64_t d, const int64_t* support, const T* common, int64_t k,
          const int64_t* index, const T* value, int64_t l, T* memory) {
-    std::memcpy(memory, x, size_t(d) * sizeof(T));
+    if (memory != x) std::memcpy(memory, x, size_t(d) * sizeof(T));
     bool inside = true;
     for (int64_t j = 0; j < k && (inside = support[j] >= 0 && support[j] < d); ++j)
         memory[support[j]] -= common[j];
@@ -174,14 +223,20 @@ struct Norm {
     double peak = 0, length = 0;
 
     template <class T> Norm(const T* x, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) peak = std::max(peak, std::fabs(double(x[i])));
-        if (peak == 0) peak = 1;
         constexpr int64_t lanes = 8;
+        Key<T> largest = 0;
+        for (int64_t i = 0; i < n; ++i) largest = std::max(largest, key_of(x[i]));
+        peak = double(value_of<T>(largest));
+        if (peak == 0) peak = 1;
         double sum[lanes] = {};
-        for (int64_t i = 0; i < n; ++i) {
+        auto add = [&](int64_t i, int64_t l) {
             const double unit = double(x[i]) / peak;
-            sum[i % lanes] += unit * unit;
-        }
+            sum[l] += unit * unit;
+        };
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes)
+            for (int64_t l = 0; l < lanes; ++l) add(i + l, l);
+        for (; i < n; ++i) add(i, i % lanes);
         const double half = (sum[0] + sum[1]) + (sum[2] + sum[3]);
         length = std::sqrt(half + ((sum[4] + sum[5]) + (sum[6] + sum[7])));
     }

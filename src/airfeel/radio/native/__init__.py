@@ -1,8 +1,9 @@
 """The steps of the paper's allocation in C++, compiled on first use by the system's C++ compiler.
 
 Each gives the same bits as its reading in NumPy, which serves where there is no compiler:
-`_bottleneck_edges` and `_complete` in `matching`, `fill_legal` in `power`. Shapes,
-values and owners are the caller's to check: the kernel relies on them.
+`_bottleneck_edges` and `_complete` in `matching`, `fill_legal` in `power`; the energy of segments,
+in `air`, is the same to the last digits. Shapes, values and owners are the caller's to check: the
+kernel relies on them.
 """
 
 import ctypes
@@ -24,6 +25,8 @@ _ARGUMENTS = {
     "airfeel_bottleneck": (_REALS, _SIZE, _SIZE, _REALS),
     "airfeel_complete": (_REALS, _REALS, _SIZE, _SIZE, _OWNERS),
     "airfeel_fill": (_REALS, _REALS, _SIZE, _SIZE, _REAL, _OWNERS, _REALS),
+    "airfeel_energy_float32": (ctypes.c_void_p, _SIZE, _SIZE, _REALS),
+    "airfeel_energy_float64": (ctypes.c_void_p, _SIZE, _SIZE, _REALS),
 }
 
 
@@ -77,6 +80,16 @@ def fill(
     at = _reals(power), _reals(gain2), *gain2.shape, float(noise), _owners(owner), _reals(filled)
     _heed(kernel.airfeel_fill(*at))
     return filled
+
+
+def segment_energy(
+    kernel: ctypes.CDLL, common: Float[Array, "K"], subchannels: int
+) -> Float[Array, "{subchannels}"]:
+    """Squared norm of each segment of a vector in float32 or float64."""
+    common, energy = np.ascontiguousarray(common), np.empty(subchannels)
+    told = (common.ctypes.data, len(common), subchannels, _reals(energy))
+    getattr(kernel, f"airfeel_energy_{common.dtype.name}")(*told)
+    return energy
 
 
 # A view of the buffer costs a fifth of `array.ctypes`, but only a buffer that may be written to and

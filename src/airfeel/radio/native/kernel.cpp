@@ -1,6 +1,7 @@
 // The steps of Sun et al. 2022, Algorithm 2, called through ctypes: the bottleneck value, greedy
 // completion, water-filling. What matching.py and power.py say in NumPy is done here with the same
-// operations in the same order, so that every bit of the result is the same.
+// operations in the same order, so that every bit of the result is the same. And the energy of
+// segments, as air.py has it, but for the order of its sums.
 //
 // All that could go out of bounds (shapes, owners) has been checked by the caller.
 
@@ -219,6 +220,30 @@ bool not_negative(const double* values, int64_t count, double& largest) {
     return fine;
 }
 
+// Σ x² in float64: sums side by side, which do not wait for each other.
+template <class T>
+double energy_of(const T* x, int64_t count) {
+    constexpr int64_t lanes = 32;
+    double sum[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+        for (int64_t l = 0; l < lanes; ++l) sum[l] += double(x[i + l]) * double(x[i + l]);
+    for (; i < count; ++i) sum[i % lanes] += double(x[i]) * double(x[i]);
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half; ++l) sum[l] += sum[l + half];
+    return sum[0];
+}
+
+// The energy of each of `parts` segments of x, of equal length but for one more at the first ones.
+template <class T>
+void segment_energy(const T* x, int64_t count, int64_t parts, double* energy) {
+    for (int64_t p = 0; p < parts; ++p) {
+        const int64_t size = count / parts + (p < count % parts);
+        energy[p] = energy_of(x, size);
+        x += size;
+    }
+}
+
 // 0, or 1 when memory ran out.
 template <class Work>
 int status_of(const Work& work) {
@@ -269,4 +294,12 @@ EXPORTED int airfeel_fill(const double* power, const double* gain2, int64_t n, i
                           double noise, const int64_t* owner, double* filled) {
     using namespace airfeel;
     return status_of([=] { fill_all(power, {gain2, n, m}, noise, owner, filled); });
+}
+
+EXPORTED void airfeel_energy_float32(const float* x, int64_t count, int64_t parts, double* energy) {
+    airfeel::segment_energy(x, count, parts, energy);
+}
+
+EXPORTED void airfeel_energy_float64(const double* x, int64_t count, int64_t parts, double* energy) {
+    airfeel::segment_energy(x, count, parts, energy);
 }
