@@ -154,11 +154,19 @@ def journey(case, seed):
         return Path(problem, gamma, a, *_play(problem, world, scheme, seed, rates))
 
 
+class _Remembering(Threads):
+    """Keeps the last mean that a round asked for."""
+
+    def ideal(self, active):
+        self.mean = super().ideal(active)
+        return self.mean
+
+
 def _play(problem, world, scheme, seed, rates):
     streams, learn = Streams(seed), scheme.learn
     ids = np.arange(world.devices)
     models, compressed, gradient2, everyone = [], [], 0.0, True
-    engine = Threads(world, 1)
+    engine = _Remembering(world, 1)
     try:
         state = start(learn, world, streams, engine)
         for t, rate in enumerate(rates, 1):
@@ -175,7 +183,7 @@ def _play(problem, world, scheme, seed, rates):
             state, report = play_round(scheme, world, state, streams, engine)
             everyone &= bool(report.plan.active.all())
             # the path on which G² and x were measured is the one that the library went
-            assert torch.allclose(engine.ideal(report.plan.active), x.mean(0), 1e-9, 1e-12)
+            assert torch.allclose(engine.mean, x.mean(0), 1e-9, 1e-12)
     finally:
         engine.close()
     return gradient2, np.array(models), compressed, everyone

@@ -229,8 +229,11 @@ class Compress(Protocol):
     def bits(self) -> float: ...
     def support(self, update: Float[Tensor, "D"]) -> Int64[Tensor, "K"]: ...
     def __call__(
-        self, x: Float[Tensor, "D"], support: Int64[Tensor, "K"], dice: Float64[np.ndarray, "W"]
-    ) -> tuple[Float[Tensor, "K"], Int64[Tensor, "L"], Float[Tensor, "L"]]: ...
+        self,
+        x: Float[Tensor, "*n D"],
+        support: Int64[Tensor, "K"],
+        dice: Float64[np.ndarray, "*n W"],
+    ) -> tuple[Float[Tensor, "*n K"], Int64[Tensor, "*n L"], Float[Tensor, "*n L"]]: ...
 
 
 @runtime_checkable

@@ -12,21 +12,29 @@ template <class T> void run(std::mt19937& random) {
     const int64_t d = 1 + up_to(random() % 4 ? 300 : 20000), k = up_to(d), l = up_to(d - k);
     const bool ties = random() % 2;
     std::normal_distribution<double> normal;
-    std::vector<T> delta(d), memory(d), x(d), common(k), value(l), kept(d);
+    const int64_t rows = up_to(3), places = rows + 2;
+    std::vector<T> delta(rows * d), memory(places * d), x(rows * d), common(rows * k), value(rows * l);
     for (T& one : delta) one = T(ties ? double(random() % 3) : normal(random));
-    std::vector<int64_t> support(k), index(l), none(1, d);
-    std::vector<double> die(l);
+    if (rows > 1) delta[d] = std::numeric_limits<T>::infinity();
+    std::vector<int64_t> support(k), index(rows * l), none(1, d), row(rows), place(rows, 1);
+    for (int64_t r = 0; r < rows; ++r) row[r] = r, place[r] = rows + 1 - r;
+    std::vector<uint8_t> finite(rows);
+    std::vector<double> die(rows * l);
     for (double& one : die) one = std::uniform_real_distribution<double>()(random);
-    airfeel::add(delta.data(), memory.data(), d, x.data());
-    airfeel::top_k(x.data(), d, none.data(), 0, k, support.data());
-    airfeel::top_k(x.data(), d, support.data(), k, l, index.data());
-    if (airfeel::top_k(x.data(), d, none.data(), 1, 0, index.data()) != airfeel::OUT_OF_RANGE)
+    airfeel::add_rows(delta.data(), memory.data(), place.data(), rows, d, x.data(), finite.data());
+    airfeel::top_k(x.data(), std::min(rows, int64_t(1)), d, none.data(), 0, k, support.data());
+    if (!rows) std::iota(support.begin(), support.end(), 0);
+    airfeel::top_k(x.data(), rows, d, support.data(), k, l, index.data());
+    if (airfeel::top_k(x.data(), 1, d, none.data(), 1, 0, index.data()) != airfeel::OUT_OF_RANGE)
         std::abort();
-    for (int64_t j = 0; j < k; ++j) common[j] = x[support[j]];
-    for (int64_t j = 0; j < l; ++j) value[j] = x[index[j]];
-    airfeel::quantize(std::vector<T>(value).data(), l, 127.0, die.data(), value.data());
+    for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t j = 0; j < k; ++j) common[r * k + j] = x[r * d + support[j]];
+        for (int64_t j = 0; j < l; ++j) value[r * l + j] = x[r * d + index[r * l + j]];
+        airfeel::quantize(std::vector<T>(value.begin() + r * l, value.begin() + (r + 1) * l).data(), l,
+                          127.0, die.data() + r * l, value.data() + r * l);
+    }
     airfeel::keep(x.data(), d, support.data(), common.data(), k, index.data(), value.data(), l,
-                  kept.data());
+                  row.data(), place.data(), rows, memory.data());
 }
 
 int main() {

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from airfeel import compiled
 from airfeel.compress import masks, native
 from airfeel.compress.masks import top_k, top_k_outside
-from airfeel.compress.memory import compensate, residual
+from airfeel.compress.memory import compensate, remember, residual
 from airfeel.compress.quantize import norm, quantize
 from airfeel.types import BadInput
 from sanitize import printed
@@ -96,41 +96,81 @@ def test_quantised_values_are_equal(drawn, bits):
 
 
 @settings(max_examples=200)
-@given(vectors(), st.data())
-def test_memory_is_equal(drawn, data):
-    x, rng = drawn
-    order = rng.permutation(len(x))
-    k, rest = sorted(data.draw(st.tuples(*[st.integers(0, len(x))] * 2)))
-    support, index = (torch.from_numpy(np.sort(part)) for part in (order[:k], order[k:rest]))
-    common, value = x[support], x[index] * 0.5
-    said = (support, common, index, value)
-    kept = residual(x, *said, out=torch.empty_like(x))
-    assert torch.equal(kept, plainly(residual, x, *said))
-    assert torch.equal(residual(x, *said), kept)
+@given(st.integers(0, 5), st.integers(1, 40), st.sampled_from(TYPES), st.data())
+def test_rows_are_as_each_alone(n, d, kind, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    x = torch.from_numpy(rng.integers(-9, 10, (n, d)).astype(kind))
+    support = torch.from_numpy(np.sort(rng.permutation(d)[: data.draw(st.integers(0, d))]))
+    k = data.draw(st.integers(0, d - len(support)))
+    dice = rng.random((n, d + 3))[:, 1 : 1 + k]
+    for plain in (lambda f, *args: f(*args), plainly):
+        index = plain(top_k_outside, x, k, support)
+        assert index.shape == (n, k)
+        value = plain(quantize, x.gather(1, index), 8, dice)
+        for i in range(n):
+            assert torch.equal(index[i], plain(top_k_outside, x[i], k, support))
+            assert torch.equal(value[i], plain(quantize, x[i][index[i]], 8, dice[i]))
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 5), vectors(), st.booleans(), st.data())
+def test_memory_is_equal(n, drawn, in_place, data):
+    """What some rows leave unsaid, put at some places of the memory, which may be x itself."""
+    first, rng = drawn
+    x = torch.stack([first[torch.from_numpy(rng.permutation(len(first)))] for _ in range(n)])
+    order = rng.permutation(len(first))
+    k, rest = sorted(data.draw(st.tuples(*[st.integers(0, len(first))] * 2)))
+    support = torch.from_numpy(np.sort(order[:k]))
+    index = torch.from_numpy(np.sort(order[k:rest])).expand(n, -1).contiguous()
+    said = (support, x.index_select(1, support), index, x.gather(1, index) * 0.5)
+    rows = np.flatnonzero(rng.random(n) < 0.7)
+    places = rows if in_place else rng.permutation(n + 2)[: len(rows)]
+    memory = x.clone() if in_place else torch.zeros(n + 2, len(first), dtype=x.dtype)
+    expected = memory.clone()
+    for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+        expected[place] = residual(x[row], support, *(part[row] for part in said[1:]))
+    for plain in (lambda f, *args: f(*args), plainly):
+        kept = memory.clone()
+        plain(remember, kept if in_place else x, rows, *said, kept, places)
+        assert torch.equal(kept, expected)
 
 
 @settings(max_examples=200)
 @given(
-    hnp.arrays(np.float32, st.integers(1, 60), elements=st.floats(width=32)),
+    hnp.arrays(np.float32, (3, 7), elements=st.floats(width=32)),
     st.sampled_from([torch.float32, torch.float64]),
 )
-def test_what_is_not_finite_is_found(delta, kind):
+def test_what_is_not_finite_is_found_and_left_out(delta, kind):
     delta = torch.from_numpy(delta).to(kind)
-    memory, x, y = torch.full_like(delta, 2.5), torch.empty_like(delta), torch.empty_like(delta)
-    assert compensate(delta, memory, x) == bool(torch.isfinite(delta + memory).all())
-    assert plainly(compensate, delta, memory, y) == bool(torch.isfinite(y).all())
-    assert torch.equal(x.nan_to_num(), y.nan_to_num())
+    memory = torch.arange(35.0, dtype=kind).view(5, 7)
+    places = np.array([3, 0, 4])
+    finite = torch.isfinite(delta + memory[places]).all(dim=1)
+    expected = torch.where(finite[:, None], delta + memory[places], memory[places])
+    for plain in (lambda f, *args: f(*args), plainly):
+        x = torch.empty_like(delta)
+        assert plain(compensate, delta, memory, places, x).tolist() == finite.tolist()
+        assert torch.equal(x, expected)
 
 
-def test_wrong_indices_and_lengths_are_refused():
-    x = torch.ones(5)
+def test_wrong_indices_and_shapes_are_refused():
+    x, row = torch.ones(2, 5), np.array([0])
+    one, index = torch.ones(2, 1), torch.zeros(2, 1, dtype=torch.int64)
     for bad in (-1, 5, 2**62):
+        mask = torch.tensor([bad])
         with pytest.raises(IndexError, match="top_k: an index lies outside of the vector's 5 ent"):
-            top_k_outside(x, 2, torch.tensor([bad]))
+            top_k_outside(x, 2, mask)
         with pytest.raises(IndexError, match="keep: an index lies outside"):
-            residual(x, torch.tensor([bad]), x[:1], torch.tensor([0]), x[:1])
-    with pytest.raises(BadInput, match=r"vectors of \[5, 4\] entries: must have the same length"):
-        native._check_lengths(x, np.zeros(4))  # before this, types are checked here
+            remember(x, row, mask, one, index, one, x.clone(), row)
+        with pytest.raises(IndexError, match="keep: an index lies outside"):
+            remember(x, row, mask[:0], one[:, :0], index + bad, one, x.clone(), row)
+    mask = torch.tensor([0])
+    for bad in (-1, 2):
+        with pytest.raises(IndexError, match=f"rows {bad} to {bad}: there are 2"):
+            remember(x, np.array([bad]), mask, one, index, one, x.clone(), row)
+        with pytest.raises(IndexError, match=f"rows {bad} to {bad}: there are 2"):
+            compensate(x[:1], x, np.array([bad]), x[:1].clone())
+    with pytest.raises(BadInput, match=r"shapes \(1,\), \(2,\): must be the same"):
+        native._check_same("shapes", row.shape, (2,))  # before this, types are checked here
     for k in (-1, 6):
         with pytest.raises(BadInput, match=f"k = {k}: must be from 0 to 5"):
             top_k(x, k)

@@ -25,8 +25,8 @@ int main() {
                          + airfeel_fill(power.data(), gain2.data(), n, m, noise, owner.data(),
                                         filled.data());
         const auto edges = std::count(allowed.begin(), allowed.end(), -airfeel::infinity);
-        std::vector<double> energy(m);
-        airfeel_energy_float64(gain2.data(), n * m, m, energy.data());
+        std::vector<double> energy(n * 3);
+        airfeel_energy_float64(gain2.data(), n, m, 3, energy.data());
         double sum = 0;
         for (const double e : energy) sum += e;
         for (const double p : filled) sum += p;

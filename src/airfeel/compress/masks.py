@@ -9,8 +9,8 @@ from airfeel.compress import native
 from airfeel.types import BadInput
 
 
-def top_k(x: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
-    """S_top(x, K): sorted indices of the K entries of largest |x|.
+def top_k(x: Float[Tensor, "*n D"], k: int) -> Int64[Tensor, "*n {k}"]:
+    """S_top(x, K): sorted indices of the K entries of largest |x|, of each row where x has rows.
 
     Exactly K indices are returned even where fewer entries are non-zero, and ties go to the lower
     index, so that everyone who holds the same vector derives the same mask.
@@ -18,26 +18,20 @@ def top_k(x: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
     >>> top_k(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2)
     tensor([0, 1])
     """
-    _check_k(k, len(x), "the length of the vector")
-    if native.serves(x):
-        return native.top_k(x, k, torch.empty(0, dtype=torch.int64))
-    return _largest(x.abs(), k)
+    _check_k(k, x.shape[-1], "the length of the vector")
+    return _top_k(x, k, torch.zeros(0, dtype=torch.int64, device=x.device))
 
 
 def top_k_outside(
-    x: Float[Tensor, "D"], k: int, support: Int64[Tensor, "K"]
-) -> Int64[Tensor, "{k}"]:
+    x: Float[Tensor, "*n D"], k: int, support: Int64[Tensor, "K"]
+) -> Int64[Tensor, "*n {k}"]:
     """The K entries of largest |x| among the coordinates outside `support`.
 
     >>> top_k_outside(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2, torch.tensor([1]))
     tensor([0, 2])
     """
-    _check_k(k, len(x) - len(support), "which lie outside the mask")
-    if native.serves(x):
-        return native.top_k(x, k, support)
-    magnitude = x.abs()
-    magnitude.index_fill_(0, support, -1.0)  # below every magnitude, so taken after all others
-    return _largest(magnitude, k)
+    _check_k(k, x.shape[-1] - len(support), "which lie outside the mask")
+    return _top_k(x, k, support)
 
 
 def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
@@ -53,6 +47,17 @@ def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
 def _check_k(k: int, most: int, what: str) -> None:
     if not 0 <= k <= most:
         raise BadInput(f"k = {k}: must be from 0 to {most}, {what}")
+
+
+def _top_k(
+    x: Float[Tensor, "*n D"], k: int, support: Int64[Tensor, "K"]
+) -> Int64[Tensor, "*n {k}"]:
+    if native.serves(x):
+        return native.top_k(x.view(-1, x.shape[-1]), k, support).view(*x.shape[:-1], k)
+    magnitude = x.abs()
+    magnitude.index_fill_(-1, support, -1.0)  # below every magnitude, so taken after all others
+    rows = [_largest(row, k) for row in magnitude.view(-1, x.shape[-1])]
+    return (torch.stack(rows) if rows else support.new_empty(0)).view(*x.shape[:-1], k)
 
 
 def _largest(magnitude: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:

@@ -1,4 +1,7 @@
-"""What a device says of its error-compensated update x: one part for each way of compressing."""
+"""What devices say of their error-compensated updates x: one part for each way of compressing.
+
+x is one device's vector, or has a row for each of some devices.
+"""
 
 import math
 from dataclasses import dataclass
@@ -53,13 +56,16 @@ class TimeCorrelated:
         return top_k(update, self.k_global)
 
     def __call__(
-        self, x: Float[Tensor, "D"], support: Int64[Tensor, "K"], dice: Float64[np.ndarray, "W"]
-    ) -> tuple[Float[Tensor, "K"], Int64[Tensor, "L"], Float[Tensor, "L"]]:
-        common = x.index_select(0, support)
+        self,
+        x: Float[Tensor, "*n D"],
+        support: Int64[Tensor, "K"],
+        dice: Float64[np.ndarray, "*n W"],
+    ) -> tuple[Float[Tensor, "*n K"], Int64[Tensor, "*n L"], Float[Tensor, "*n L"]]:
+        common = x.index_select(-1, support)
         if not self.analog:
-            common = quantize(common, self.bits_per_value, dice[self.k_local :])
+            common = quantize(common, self.bits_per_value, dice[..., self.k_local :])
         index = top_k_outside(x, self.k_local, support)
-        value = quantize(x.index_select(0, index), self.bits_per_value, dice[: self.k_local])
+        value = quantize(x.gather(-1, index), self.bits_per_value, dice[..., : self.k_local])
         return common, index, value
 
 
@@ -89,10 +95,14 @@ class TopK:
         return top_k(update, 0)
 
     def __call__(
-        self, x: Float[Tensor, "D"], support: Int64[Tensor, "K"], dice: Float64[np.ndarray, "W"]
-    ) -> tuple[Float[Tensor, "K"], Int64[Tensor, "L"], Float[Tensor, "L"]]:
+        self,
+        x: Float[Tensor, "*n D"],
+        support: Int64[Tensor, "K"],
+        dice: Float64[np.ndarray, "*n W"],
+    ) -> tuple[Float[Tensor, "*n K"], Int64[Tensor, "*n L"], Float[Tensor, "*n L"]]:
         index = top_k(x, self.k)
-        return x[support], index, quantize(x[index], self.bits_per_value, dice)
+        value = quantize(x.gather(-1, index), self.bits_per_value, dice)
+        return x.index_select(-1, support), index, value
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,9 @@ class Whole:
         return torch.arange(len(update), device=update.device)
 
     def __call__(
-        self, x: Float[Tensor, "D"], support: Int64[Tensor, "K"], dice: Float64[np.ndarray, "W"]
-    ) -> tuple[Float[Tensor, "K"], Int64[Tensor, "L"], Float[Tensor, "L"]]:
-        return x, support[:0], x[:0]
+        self,
+        x: Float[Tensor, "*n D"],
+        support: Int64[Tensor, "K"],
+        dice: Float64[np.ndarray, "*n W"],
+    ) -> tuple[Float[Tensor, "*n K"], Int64[Tensor, "*n L"], Float[Tensor, "*n L"]]:
+        return x, support.new_empty((*x.shape[:-1], 0)), x[..., :0]

@@ -34,8 +34,9 @@ def quantize(
     if bits == UNQUANTISED or x.numel() == 0:
         return x
     s = 2 ** (bits - 1) - 1
-    if x.ndim == 1 and native.serves(x):
-        return native.quantize(x, s, uniform)
+    if native.serves(x):
+        rows = (-1, x.shape[-1])
+        return native.quantize(x.view(rows), s, uniform.reshape(rows)).view(x.shape)
     peak, unit, length = _scaled(x)
     level = unit.abs().mul_(s / torch.where(length > 0, length, 1.0))
     level.clamp_(max=s)  # rounding must not reach a level above the last

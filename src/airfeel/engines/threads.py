@@ -1,4 +1,4 @@
-"""Devices trained by the threads of this process, one device a thread at a time."""
+"""Devices trained by the threads of this process, a block of them a thread at a time."""
 
 import os
 import tempfile
@@ -7,10 +7,10 @@ from threading import Lock
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compress.memory import compensate, residual
+from airfeel.compress.memory import compensate, remember
 from airfeel.learn.evaluate import evaluate
 from airfeel.radio.air import segment_energy
 from airfeel.types import Compress, Dice, Learn, Payload, State, World
@@ -38,19 +38,26 @@ class _Sheet:
     """What devices say, each put into its row by the worker that has it in its cache."""
 
     def __init__(self, rows: int, subchannels: int) -> None:
-        self._said: list[Tensor] = []  # common, index and value; the first row tells how long
+        self._said: list[Tensor] = []  # common, index and value; the first to come tells how wide
         self._lock = Lock()
         self._finite, self._loss = np.zeros(rows, dtype=bool), np.zeros(rows)
         self._energy = np.zeros((rows, subchannels))
 
-    def write(self, i: int, finite: bool, loss: float, *said: Tensor) -> None:
+    def write(
+        self,
+        rows: slice,
+        finite: Bool[np.ndarray, "n"],
+        loss: Float64[np.ndarray, "n"],
+        *said: Tensor,
+    ) -> None:
         with self._lock:
             if not self._said:
-                self._said = [part.new_empty((len(self._loss), len(part))) for part in said]
+                shapes = [(len(self._loss), part.shape[1]) for part in said]
+                self._said = [p.new_empty(s) for p, s in zip(said, shapes, strict=True)]
         for whole, part in zip(self._said, said, strict=True):
-            whole[i] = part
-        self._finite[i], self._loss[i] = finite, loss
-        self._energy[i] = segment_energy(said[0], self._energy.shape[1])
+            whole[rows] = part
+        self._finite[rows], self._loss[rows] = finite, loss
+        self._energy[rows] = segment_energy(said[0], self._energy.shape[1])
 
     def payload(
         self,
@@ -106,7 +113,6 @@ class Threads:
         first, stop = self.devices.start, self.devices.stop
         devices = first + np.flatnonzero(invited[first:stop])
         support = compress.support(state.update)
-        self._payload = None  # the last round's goes before this one's comes
         if len(self._x) != len(devices):
             self._x = self._x[:0].clone()  # the old buffer goes before the new one comes
             self._x = self._x.new_empty((len(devices), self.world.dim))
@@ -120,13 +126,11 @@ class Threads:
             batch_dice = streams.uniform("batch", t, part, learn.dice)
             level_dice = streams.uniform("quantize", t, part, compress.dice)
             delta, loss = learn(self.world, state.theta, part, t, batch_dice)
-            for i, device in enumerate(part.tolist()):
-                x, memory = self._x[first + i], self.memory[device - self.devices.start]
-                finite = compensate(delta[i], memory, x)
-                if not finite:  # what it says is never sent: it only has to be well-formed
-                    x.copy_(memory)
-                said = compress(x, support, level_dice[i])
-                sheet.write(first + i, finite, float(loss[i]), *said)
+            rows = slice(first, first + len(part))
+            places = part - self.devices.start
+            finite = compensate(delta, self.memory, places, self._x[rows])
+            said = compress(self._x[rows], support, level_dice)
+            sheet.write(rows, finite, loss, *said)
 
         list(self._pool.map(work, range(0, len(devices), size)))
         self._payload = sheet.payload(devices, support, compress.bits, like=self._x)
@@ -152,24 +156,24 @@ class Threads:
         Where most of all devices spoke, the buffer becomes the memory: few rows are copied then.
         """
         assert self._payload is not None, "prepare comes first"
-        said, first = self._payload, self.devices.start
+        said = self._payload
         spoken = active[said.devices]
         most = len(spoken) == len(self.memory) < 2 * np.count_nonzero(spoken)
         swap = self._kind == "ram" and most
 
-        def keep(rows: Int64[np.ndarray, "_"]) -> None:
-            for i in rows.tolist():
-                x, memory = self._x[i], self.memory[said.devices[i] - first]
-                if spoken[i]:
-                    sent = (said.support, said.common[i], said.index[i], said.value[i])
-                    residual(x, *sent, out=x if swap else memory)
-                else:
-                    x.copy_(memory)
+        sent = (said.support, said.common, said.index, said.value)
+        memory = self._x if swap else self.memory
 
-        rows = np.arange(len(spoken)) if swap else np.flatnonzero(spoken)
-        list(self._pool.map(keep, np.array_split(rows, 2 * self._workers)))
+        def keep(rows: Int64[np.ndarray, "_"]) -> None:
+            places = rows if swap else said.devices[rows] - self.devices.start
+            remember(self._x, rows, *sent, memory, places)
+
+        list(self._pool.map(keep, np.array_split(np.flatnonzero(spoken), 2 * self._workers)))
         if swap:
+            for i in np.flatnonzero(~spoken).tolist():
+                self._x[i] = self.memory[i]
             self.memory, self._x = self._x, self.memory
+        self._payload = None
 
     def restore(self, memory: Float[Tensor, "N D"]) -> None:
         """Put back a memory that was saved."""

@@ -1,5 +1,6 @@
 """Over-the-air computation: every device speaks at once, and the channel adds."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,21 +32,24 @@ def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
 
 
 def segment_energy(
-    common: Float[Tensor, "K"], subchannels: int
-) -> Float64[np.ndarray, "{subchannels}"]:
-    """Squared norm of each segment of one device's global part, in float64.
+    common: Float[Tensor, "*n K"], subchannels: int
+) -> Float64[np.ndarray, "*n {subchannels}"]:
+    """Squared norm of each segment of a device's global part, in float64; a row for each device.
 
     Its sums have an order that no number of threads changes.
     """
     values, kernel = common.cpu().numpy(), native.kernel()
     if kernel is not None and values.dtype in (np.float32, np.float64):
-        return native.segment_energy(kernel, values, subchannels)
-    sizes = segment_sizes(len(common), subchannels)
+        rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
+        energy = native.segment_energy(kernel, rows, subchannels)
+        return energy.reshape(*values.shape[:-1], subchannels)
+    sizes = segment_sizes(values.shape[-1], subchannels)
     squares = np.square(values, dtype=np.float64)
-    energy = np.zeros(subchannels)
+    energy = np.zeros((*values.shape[:-1], subchannels))
     used = np.count_nonzero(sizes)  # with fewer values than sub-channels the last ones stay silent
     if used:
-        energy[:used] = np.add.reduceat(squares, (np.cumsum(sizes) - sizes)[:used])
+        first = (np.cumsum(sizes) - sizes)[:used]
+        energy[..., :used] = np.add.reduceat(squares, first, axis=-1)
     return energy
 
 

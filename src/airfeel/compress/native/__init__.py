@@ -1,4 +1,4 @@
-"""The inner loops of compression in C++, for float32 and float64 vectors on the CPU.
+"""The inner loops of compression in C++, for rows of float32 or float64 on the CPU.
 
 Each has a plain reading beside its caller, which runs on a GPU and where there is no compiler. Both
 give the same bits, but for the last digit of a quantiser's norm.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.compiled import library, library_if_any
@@ -23,54 +23,66 @@ _POINTER, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _NO_MEMORY = 1
 
 
-def serves(*vectors: Tensor) -> bool:
-    """Whether the kernel is there, and made for vectors like these."""
-    kind = vectors[0].dtype
+def serves(*tensors: Tensor) -> bool:
+    """Whether the kernel is there, and made for tensors like these."""
+    kind = tensors[0].dtype
     return (
         kind in _NAMES
-        and vectors[0].numel() < 2**32
-        and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in vectors)
+        and tensors[0].shape[-1] < 2**32
+        and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in tensors)
         and library_if_any(SOURCES) is not None
     )
 
 
-def top_k(x: Float[Tensor, "D"], k: int, support: Int64[Tensor, "K"]) -> Int64[Tensor, "{k}"]:
-    """Sorted indices of the k entries of largest |x| outside `support`, ties to the lower index."""
-    out = torch.empty(k, dtype=torch.int64)
-    _called("top_k", x, len(x), support.contiguous(), len(support), k, out)
+def top_k(x: Float[Tensor, "n D"], k: int, support: Int64[Tensor, "K"]) -> Int64[Tensor, "n {k}"]:
+    """Of each row, the sorted indices of the k largest |x| outside `support`, ties to the lower."""
+    out = torch.empty((len(x), k), dtype=torch.int64)
+    _called("top_k", x, *x.shape, support.contiguous(), len(support), k, out)
     return out
 
 
-def add(delta: Float[Tensor, "D"], memory: Float[Tensor, "D"], x: Float[Tensor, "D"]) -> bool:
-    """x = delta + memory; whether all of it is finite."""
-    _check_lengths(x, delta, memory)
-    return bool(_function(f"add_{_NAMES[x.dtype]}")(*_plain(delta, memory, len(x), x)))
+def add(
+    delta: Float[Tensor, "n D"],
+    memory: Float[Tensor, "N D"],
+    places: Int64[np.ndarray, "n"],
+    x: Float[Tensor, "n D"],
+) -> Bool[np.ndarray, "n"]:
+    """x = delta + memory[places], and which rows are finite; others are left with the memory."""
+    _check_same("shapes", delta.shape, x.shape, (len(places), memory.shape[1]))
+    finite = np.empty(len(x), dtype=bool)
+    _called("add", delta, memory, _rows(places, memory), *x.shape, x, finite)
+    return finite
 
 
 def keep(
-    x: Float[Tensor, "D"],
+    x: Float[Tensor, "n D"],
+    rows: Int64[np.ndarray, "r"],
     support: Int64[Tensor, "K"],
-    common: Float[Tensor, "K"],
-    index: Int64[Tensor, "L"],
-    value: Float[Tensor, "L"],
-    memory: Float[Tensor, "D"],
+    common: Float[Tensor, "n K"],
+    index: Int64[Tensor, "n L"],
+    value: Float[Tensor, "n L"],
+    memory: Float[Tensor, "N D"],
+    places: Int64[np.ndarray, "r"],
 ) -> None:
-    """memory = x − what was sent."""
-    _check_lengths(x, memory)
-    _check_lengths(support, common)
-    _check_lengths(index, value)
-    sent = (support, common, len(support), index, value, len(index))
-    _called("keep", x, len(x), *sent, memory)
+    """memory[places] = x[rows] − what was sent; x itself may be the memory."""
+    _check_same("widths", x.shape[1], memory.shape[1])
+    _check_same("shapes", common.shape, (len(x), len(support)))
+    _check_same("shapes", index.shape, value.shape, (len(x), value.shape[1]))
+    _check_same("shapes", rows.shape, places.shape)
+    sent = (support.contiguous(), common, len(support), index.contiguous(), value, index.shape[1])
+    where = (_rows(rows, x), _rows(places, memory), len(rows))
+    _called("keep", x, x.shape[1], *sent, *where, memory)
 
 
 def quantize(
-    x: Float[Tensor, "L"], last: int, dice: Float64[np.ndarray, "L"]
-) -> Float[Tensor, "L"]:
-    """x in whole shares, `last` to its norm, up where the die lies below the fraction."""
-    value, dice = torch.empty_like(x), np.ascontiguousarray(dice)
-    _check_lengths(x, dice)
-    told = (x.data_ptr(), len(x), last, dice.ctypes.data, value.data_ptr())
-    _function(f"quantize_{_NAMES[x.dtype]}")(*told)
+    x: Float[Tensor, "n L"], last: int, dice: Float64[np.ndarray, "n L"]
+) -> Float[Tensor, "n L"]:
+    """Each row in whole shares, `last` to its norm, up where the die lies below the fraction."""
+    _check_same("shapes", x.shape, dice.shape)
+    if dice.strides[1] != dice.itemsize:
+        dice = np.ascontiguousarray(dice)
+    value = torch.empty_like(x)
+    _called("quantize", x, *x.shape, last, dice, dice.strides[0] // dice.itemsize, value)
     return value
 
 
@@ -79,13 +91,14 @@ def norm(x: Float[Tensor, "L"]) -> float:
     return float(_function(f"norm_{_NAMES[x.dtype]}")(x.data_ptr(), len(x)))
 
 
-_ARGUMENTS = {
-    "top_k": (_POINTER, _COUNT, _POINTER, _COUNT, _COUNT, _POINTER),
-    "add": (_POINTER, _POINTER, _COUNT, _POINTER),
-    "keep": (*(_POINTER, _COUNT), *(_POINTER, _POINTER, _COUNT) * 2, _POINTER),
+_ARGUMENTS: dict[str, Any] = {
+    "top_k": (_POINTER, _COUNT, _COUNT, _POINTER, _COUNT, _COUNT, _POINTER),
+    "add": (_POINTER, _POINTER, _POINTER, _COUNT, _COUNT, _POINTER, _POINTER),
+    "keep": (_POINTER, _COUNT, *(_POINTER, _POINTER, _COUNT) * 3, _POINTER),
     "norm": (_POINTER, _COUNT),
-    "quantize": (_POINTER, _COUNT, ctypes.c_double, _POINTER, _POINTER),
+    "quantize": (_POINTER, _COUNT, _COUNT, ctypes.c_double, _POINTER, _COUNT, _POINTER),
 }
+_RESULTS: dict[str, Any] = {"norm": ctypes.c_double, "add": None, "quantize": None}
 
 
 @cache
@@ -93,24 +106,33 @@ def _function(name: str) -> Any:
     function = library(SOURCES)[f"airfeel_{name}"]
     what = name.rpartition("_")[0]
     function.argtypes = _ARGUMENTS[what]
-    function.restype = ctypes.c_double if what == "norm" else ctypes.c_int
+    function.restype = _RESULTS.get(what, ctypes.c_int)
     return function
 
 
-def _called(name: str, x: Tensor, *arguments: Tensor | int) -> None:
-    """Call a function on vectors of x's type, and raise what it complains of."""
-    status = _function(f"{name}_{_NAMES[x.dtype]}")(*_plain(x, *arguments))
+def _called(name: str, x: Tensor, *arguments: Tensor | np.ndarray | int) -> None:
+    """Call a function on numbers of x's type, and raise what it complains of."""
+    status = _function(f"{name}_{_NAMES[x.dtype]}")(*map(_plain, (x, *arguments)))
     if status == _NO_MEMORY:
-        raise MemoryError(f"no memory for a mask over {len(x)} entries")
+        raise MemoryError(f"no memory for a mask over {x.shape[-1]} entries")
     if status:
-        raise IndexError(f"{name}: an index lies outside of the vector's {len(x)} entries")
+        raise IndexError(f"{name}: an index lies outside of the vector's {x.shape[-1]} entries")
 
 
-def _check_lengths(*vectors: Tensor | np.ndarray) -> None:
-    if len({len(v) for v in vectors}) > 1:
-        raise BadInput(f"vectors of {[len(v) for v in vectors]} entries: must have the same length")
+def _check_same(what: str, *things: Any) -> None:
+    if any(thing != things[0] for thing in things):
+        raise BadInput(f"{what} {', '.join(str(t) for t in things)}: must be the same")
 
 
-def _plain(*arguments: Tensor | int) -> list[int]:
-    """Arguments as C knows them."""
-    return [a.data_ptr() if isinstance(a, Tensor) else a for a in arguments]
+def _rows(rows: Int64[np.ndarray, "r"], tensor: Tensor) -> Int64[np.ndarray, "r"]:
+    """The numbers of some rows, if all of them exist."""
+    if len(rows) and not 0 <= rows.min() <= rows.max() < len(tensor):
+        raise IndexError(f"rows {rows.min()} to {rows.max()}: there are {len(tensor)}")
+    return np.ascontiguousarray(rows, np.int64)
+
+
+def _plain(argument: Tensor | np.ndarray | int) -> int:
+    """An argument as C knows it."""
+    if isinstance(argument, Tensor):
+        return argument.data_ptr()
+    return argument.ctypes.data if isinstance(argument, np.ndarray) else argument

@@ -21,6 +21,8 @@ namespace {
 
 enum Status { DONE = 0, NO_MEMORY = 1, OUT_OF_RANGE = 2 };
 
+bool inside(int64_t place, int64_t size) { return uint64_t(place) < uint64_t(size); }
+
 // A magnitude as an integer that grows with it. 0 is left for entries that take no part.
 template <class T> struct Integer;
 template <> struct Integer<float> { using Type = uint32_t; };
@@ -162,26 +164,14 @@ template <class T> struct Scratch {
     }
 };
 
-template <class T>
-int top_k(const T* x, int64_t d, const int64_t* support, int64_t masked, int64_t k, int64_t* out) {
-    thread_local Scratch<T> scratch;
-    try {
-        scratch.hold(d);
-    } catch (const std::bad_alloc&) {
-        return NO_MEMORY;
-    }
-    uint8_t* const mask = scratch.masked.get();
+// The places of the k largest entries, in index order; false where fewer take part.
+template <class T> bool largest(const Entries<T>& entries, int64_t k, Scratch<T>& scratch, int64_t* out) {
+    const T* const x = entries.x;
     Key<T>* const race = scratch.race.get();
     uint32_t* const place = scratch.place.get();
-    std::memset(mask, 0, size_t(d));
-    for (int64_t j = 0; j < masked; ++j) {
-        if (uint64_t(support[j]) >= uint64_t(d)) return OUT_OF_RANGE;
-        mask[support[j]] = 1;
-    }
-    const Entries<T> entries{x, mask, d};
     int64_t n = collect(entries, guess(entries, k), place);
     if (n < k) n = collect(entries, Key<T>(1), place);  // guessed too high
-    if (n < k) return OUT_OF_RANGE;
+    if (n < k) return false;
     for (int64_t c = 0; c < n; ++c) race[c] = key_of(x[place[c]]);
     int64_t above;
     const Key<T> kth = kth_largest(race, n, k, above);
@@ -192,6 +182,27 @@ int top_k(const T* x, int64_t d, const int64_t* support, int64_t masked, int64_t
         taken += (one > kth) | ((one == kth) & (ties > 0));
         ties -= one == kth;
     }
+    return true;
+}
+
+// Of each row of x [rows][d], outside of `support`: out [rows][k].
+template <class T>
+int top_k(const T* x, int64_t rows, int64_t d, const int64_t* support, int64_t masked, int64_t k,
+          int64_t* out) {
+    thread_local Scratch<T> scratch;
+    try {
+        scratch.hold(d);
+    } catch (const std::bad_alloc&) {
+        return NO_MEMORY;
+    }
+    uint8_t* const mask = scratch.masked.get();
+    std::memset(mask, 0, size_t(d));
+    for (int64_t j = 0; j < masked; ++j) {
+        if (!inside(support[j], d)) return OUT_OF_RANGE;
+        mask[support[j]] = 1;
+    }
+    for (int64_t r = 0; r < rows; ++r)
+        if (!largest(Entries<T>{x + r * d, mask, d}, k, scratch, out + r * k)) return OUT_OF_RANGE;
     return DONE;
 }
 
@@ -205,17 +216,41 @@ template <class T> bool add(const T* delta, const T* memory, int64_t d, T* x) {
     return largest < key_of(std::numeric_limits<T>::infinity());
 }
 
-// memory = x − what was sent; x itself may become the memory.
+// The same for rows of delta and x and places in the memory. A row that is not finite is left with
+// the memory alone.
+template <class T>
+void add_rows(const T* delta, const T* memory, const int64_t* place, int64_t rows, int64_t d, T* x,
+              uint8_t* finite) {
+    for (int64_t r = 0; r < rows; ++r, delta += d, x += d) {
+        const T* const known = memory + place[r] * d;
+        finite[r] = add(delta, known, d, x);
+        if (!finite[r]) std::copy_n(known, d, x);
+    }
+}
+
+// memory −= value at some places; whether they lie inside.
+template <class T>
+bool subtract(T* memory, int64_t d, const int64_t* place, const T* value, int64_t count) {
+    for (int64_t j = 0; j < count; ++j) {
+        if (!inside(place[j], d)) return false;
+        memory[place[j]] -= value[j];
+    }
+    return true;
+}
+
+// memory[place] = x[row] − what was sent, for some rows; x itself may be the memory.
 template <class T>
 int keep(const T* x, int64_t d, const int64_t* support, const T* common, int64_t k,
-         const int64_t* index, const T* value, int64_t l, T* memory) {
-    if (memory != x) std::memcpy(memory, x, size_t(d) * sizeof(T));
-    bool inside = true;
-    for (int64_t j = 0; j < k && (inside = support[j] >= 0 && support[j] < d); ++j)
-        memory[support[j]] -= common[j];
-    for (int64_t j = 0; inside && j < l && (inside = index[j] >= 0 && index[j] < d); ++j)
-        memory[index[j]] -= value[j];
-    return inside ? DONE : OUT_OF_RANGE;
+         const int64_t* index, const T* value, int64_t l, const int64_t* row, const int64_t* place,
+         int64_t rows, T* memory) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* const from = x + row[r] * d;
+        T* const to = memory + place[r] * d;
+        if (to != from) std::copy_n(from, d, to);
+        if (!subtract(to, d, support, common + row[r] * k, k)) return OUT_OF_RANGE;
+        if (!subtract(to, d, index + row[r] * l, value + row[r] * l, l)) return OUT_OF_RANGE;
+    }
+    return DONE;
 }
 
 // The norm of x, as its largest entry and the length in units of that: squares stay within range.
@@ -263,22 +298,25 @@ template <class T> void quantize(const T* x, int64_t n, double last, const doubl
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 #define FOR_TYPE(T, NAME)                                                                             \
-    EXPORTED int airfeel_top_k_##NAME(const T* x, int64_t d, const int64_t* support, int64_t masked, \
-                                      int64_t k, int64_t* out) {                                      \
-        return airfeel::top_k(x, d, support, masked, k, out);                                         \
+    EXPORTED int airfeel_top_k_##NAME(const T* x, int64_t rows, int64_t d, const int64_t* support,    \
+                                      int64_t masked, int64_t k, int64_t* out) {                      \
+        return airfeel::top_k(x, rows, d, support, masked, k, out);                                   \
     }                                                                                                 \
-    EXPORTED int airfeel_add_##NAME(const T* delta, const T* memory, int64_t d, T* x) {               \
-        return airfeel::add(delta, memory, d, x);                                                     \
+    EXPORTED void airfeel_add_##NAME(const T* delta, const T* memory, const int64_t* place,           \
+                                     int64_t rows, int64_t d, T* x, uint8_t* finite) {                \
+        airfeel::add_rows(delta, memory, place, rows, d, x, finite);                                  \
     }                                                                                                 \
     EXPORTED int airfeel_keep_##NAME(const T* x, int64_t d, const int64_t* support, const T* common, \
                                      int64_t k, const int64_t* index, const T* value, int64_t l,      \
+                                     const int64_t* row, const int64_t* place, int64_t rows,          \
                                      T* memory) {                                                     \
-        return airfeel::keep(x, d, support, common, k, index, value, l, memory);                      \
+        return airfeel::keep(x, d, support, common, k, index, value, l, row, place, rows, memory);    \
     }                                                                                                 \
     EXPORTED double airfeel_norm_##NAME(const T* x, int64_t n) { return airfeel::Norm(x, n).value(); } \
-    EXPORTED void airfeel_quantize_##NAME(const T* x, int64_t n, double last, const double* die,      \
-                                          T* value) {                                                 \
-        airfeel::quantize(x, n, last, die, value);                                                    \
+    EXPORTED void airfeel_quantize_##NAME(const T* x, int64_t rows, int64_t n, double last,           \
+                                          const double* die, int64_t dice, T* value) {                \
+        for (int64_t r = 0; r < rows; ++r)                                                            \
+            airfeel::quantize(x + r * n, n, last, die + r * dice, value + r * n);                     \
     }
 
 FOR_TYPE(float, float32)

@@ -25,8 +25,8 @@ _ARGUMENTS = {
     "airfeel_bottleneck": (_REALS, _SIZE, _SIZE, _REALS),
     "airfeel_complete": (_REALS, _REALS, _SIZE, _SIZE, _OWNERS),
     "airfeel_fill": (_REALS, _REALS, _SIZE, _SIZE, _REAL, _OWNERS, _REALS),
-    "airfeel_energy_float32": (ctypes.c_void_p, _SIZE, _SIZE, _REALS),
-    "airfeel_energy_float64": (ctypes.c_void_p, _SIZE, _SIZE, _REALS),
+    "airfeel_energy_float32": (ctypes.c_void_p, _SIZE, _SIZE, _SIZE, _REALS),
+    "airfeel_energy_float64": (ctypes.c_void_p, _SIZE, _SIZE, _SIZE, _REALS),
 }
 
 
@@ -83,11 +83,11 @@ def fill(
 
 
 def segment_energy(
-    kernel: ctypes.CDLL, common: Float[Array, "K"], subchannels: int
-) -> Float[Array, "{subchannels}"]:
-    """Squared norm of each segment of a vector in float32 or float64."""
-    common, energy = np.ascontiguousarray(common), np.empty(subchannels)
-    told = (common.ctypes.data, len(common), subchannels, _reals(energy))
+    kernel: ctypes.CDLL, common: Float[Array, "n K"], subchannels: int
+) -> Float[Array, "n {subchannels}"]:
+    """Squared norm of each segment of each row, in float32 or float64."""
+    common, energy = np.ascontiguousarray(common), np.empty((len(common), subchannels))
+    told = (common.ctypes.data, *common.shape, subchannels, _reals(energy))
     getattr(kernel, f"airfeel_energy_{common.dtype.name}")(*told)
     return energy
 

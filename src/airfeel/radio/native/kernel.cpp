@@ -296,10 +296,14 @@ EXPORTED int airfeel_fill(const double* power, const double* gain2, int64_t n, i
     return status_of([=] { fill_all(power, {gain2, n, m}, noise, owner, filled); });
 }
 
-EXPORTED void airfeel_energy_float32(const float* x, int64_t count, int64_t parts, double* energy) {
-    airfeel::segment_energy(x, count, parts, energy);
+EXPORTED void airfeel_energy_float32(const float* x, int64_t rows, int64_t count, int64_t parts,
+                                    double* energy) {
+    for (int64_t r = 0; r < rows; ++r)
+        airfeel::segment_energy(x + r * count, count, parts, energy + r * parts);
 }
 
-EXPORTED void airfeel_energy_float64(const double* x, int64_t count, int64_t parts, double* energy) {
-    airfeel::segment_energy(x, count, parts, energy);
+EXPORTED void airfeel_energy_float64(const double* x, int64_t rows, int64_t count, int64_t parts,
+                                    double* energy) {
+    for (int64_t r = 0; r < rows; ++r)
+        airfeel::segment_energy(x + r * count, count, parts, energy + r * parts);
 }
