@@ -22,7 +22,7 @@ from airfeel.experiment import record
 from airfeel.experiment.load import load
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.write import write
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, cells
+from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, round_line
 from airfeel.experiment.store import as_toml
 from airfeel.types import Costs, Fading, Plan, Reason, Report
 
@@ -45,14 +45,13 @@ def make_run(folder: Path, scheme: str, seed: int, rounds: int) -> None:
     accuracy = 0.95 - 0.85 * np.exp(-np.arange(rounds + 1) / (rounds / 8))
     accuracy += rng.normal(0.0, 0.01, rounds + 1)
     with (folder / "rounds.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(ROUND_COLUMNS)
+        file.write(",".join(ROUND_COLUMNS) + "\n")
         for t in range(rounds + 1):
             row = dict.fromkeys(ROUND_COLUMNS, float(rng.random()))
             row |= {"round": t, "scheduled": int(rng.integers(DEVICES)), "slots_air": 39 * (t > 0)}
             row |= {"slots_digital": int(digital[t]), "slots": int(digital[t]) + 39 * (t > 0)}
             row |= {"resource_blocks": SUBCHANNELS * int(digital[: t + 1].sum() + 39 * t)}
-            writer.writerow(cells(row | {"test_accuracy": float(accuracy[t])}, ROUND_COLUMNS))
+            file.write(round_line(row | {"test_accuracy": float(accuracy[t])}))
     with (folder / "devices.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(DEVICE_COLUMNS)

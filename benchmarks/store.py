@@ -2,16 +2,20 @@
 
     python benchmarks/store.py [--turns 5] [--out DIR]
 
-A turn plays the twelve runs of `make demo`, each in memory, in a folder, and in a folder with a
-checkpoint every 20 rounds (the demo's own runs are over before their first one is due), in an order
-that changes from run to run. Shares are taken within a turn, medians over the turns. Facts are
-looked up once a turn, as in the demo. The folders lie in --out, whose disk is the one measured.
+A turn plays `make demo` as it is, and then its twelve runs, each in memory, in a folder, and in a
+folder with a checkpoint every 20 rounds (the demo's own runs are over before their first one is
+due), in an order that changes from run to run. Shares are taken within a turn, medians over the
+turns. Facts are looked up once a turn, as in the demo. The folders lie in --out, whose disk is the
+one measured.
 """
 
 import argparse
+import contextlib
 import io
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -23,17 +27,18 @@ from typing import Any
 from rich.console import Console
 
 import airfeel
-from airfeel.experiment import record
+from airfeel.cli.compare import compare
 from airfeel.experiment.progress import Display
 from airfeel.experiment.store import Store, facts
 
 SCHEMES, SEEDS = ("tcs-h", "tcs-d", "top-k", "fedavg"), range(3)
 WAYS = ("in memory", "as in the demo", "a checkpoint every 20 rounds")
+TOLD = ("rows", "checkpoints", "progress")  # what is aimed at: 2 % of the time
 Spent = Counter[tuple[str, str]]  # seconds by way and part
 PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("opening the folder", Store, ("__init__",)),
-    ("rows", Store, ("_append",)),
-    ("recorded rounds", record, ("save",)),
+    ("rows", Store, ("add", "_flush")),
+    ("recorded rounds", Store, ("_keep",)),
     ("checkpoints", Store, ("save",)),
     ("model and summary", Store, ("finish", "__exit__")),
     ("progress", Display, ("begin", "row", "end")),
@@ -41,16 +46,17 @@ PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
 
 
 def watch(part: str, owner: Any, names: tuple[str, ...], spent: Counter[str]) -> None:
-    """Add up the time that a run waits in some methods."""
+    """Add up the time that a run waits in some methods, less what others of them take inside."""
 
     def timed(plain: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(plain)
         def call(*arguments: Any, **named: Any) -> Any:
-            clock = time.perf_counter()
+            before, clock = sum(spent.values()), time.perf_counter()
             try:
                 return plain(*arguments, **named)
             finally:
-                spent[part] += time.perf_counter() - clock
+                inside = sum(spent.values()) - before
+                spent[part] += time.perf_counter() - clock - inside
 
         return call
 
@@ -73,6 +79,24 @@ def play(way: str, scheme: str, seed: int, folder: Path) -> tuple[float, float]:
     return time.perf_counter() - clock, sum(os.times()[:4]) - sum(before[:4])
 
 
+def demo(out: Path, parts: Counter[str]) -> tuple[float, Counter[str]]:
+    """`make demo` on a terminal: its seconds, and those that it waited for each part."""
+    told = ["run.record_every=10"]
+    facts.cache_clear()
+    parts.clear()
+    clock = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=out) as folder, contextlib.redirect_stdout(io.StringIO()):
+        compare(None, ",".join(SCHEMES), "0..2", told, Path(folder), fresh=True)
+        return time.perf_counter() - clock, parts + Counter()
+
+
+def start() -> float:
+    """Seconds that the command takes before it begins to work."""
+    clock = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import airfeel.cli.compare"], check=True)
+    return time.perf_counter() - clock
+
+
 def turn(out: Path, parts: Counter[str]) -> tuple[Spent, Spent]:
     """All runs in all ways: seconds and processor seconds in all, and what they are made of."""
     wall, cpu = Spent(), Spent()
@@ -91,7 +115,7 @@ def turn(out: Path, parts: Counter[str]) -> tuple[Spent, Spent]:
 
 def shown(shares: list[float]) -> str:
     """The median and the range, in percent."""
-    return f"{statistics.median(shares):+.1%} ({min(shares):+.1%} … {max(shares):+.1%})"
+    return f"{statistics.median(shares):.2%} ({min(shares):.2%} … {max(shares):.2%})"
 
 
 def table(turns: list[tuple[Spent, Spent]]) -> list[str]:
@@ -131,11 +155,24 @@ def main() -> None:
     arguments.add_argument("--turns", type=int, default=5)
     arguments.add_argument("--out", type=Path, default=Path())
     told = arguments.parse_args()
+    os.environ["FORCE_COLOR"] = "1"  # a terminal, as far as the display knows
     parts: Counter[str] = Counter()
     for part, owner, names in PARTS:
         watch(part, owner, names, parts)
-    play(WAYS[0], SCHEMES[0], 0, told.out)
-    print("\n".join(table([turn(told.out, parts) for _ in range(told.turns)])))
+    demo(told.out, parts)
+    starts, demos, turns = [], [], []
+    for _ in range(told.turns):
+        starts.append(start())
+        demos.append(demo(told.out, parts))
+        turns.append(turn(told.out, parts))
+    seconds = statistics.median(seconds for seconds, _ in demos)
+    print(f"`make demo`: {seconds:.2f} s, after {statistics.median(starts):.2f} s of imports.")
+    print("What it waited for, as a share of the former:")
+    named = [part for part, *_ in PARTS]
+    for name, some in (*((part, [part]) for part in named), (TOLD, list(TOLD)), ("all", named)):
+        shares = [sum(waited[part] for part in some) / seconds for seconds, waited in demos]
+        print(f"- {name if isinstance(name, str) else ', '.join(name)}: {shown(shares)}")
+    print("", *table(turns), sep="\n")
 
 
 if __name__ == "__main__":

@@ -108,14 +108,11 @@ def write_whole(path: Path, content: bytes) -> None:
     write_all({path: content})
 
 
-def write_all(
-    files: Mapping[Path, bytes], loose: Iterable[Path] = (), *, named: bool = True
-) -> None:
+def write_all(files: Mapping[Path, bytes], loose: Iterable[Path] = ()) -> None:
     """Write files in their order, each in one step: it is there whole and durable, or not at all.
 
     The `loose` files, written before and not known to be on the disk, are there before the first
-    of them is. Unless `named`, the names wait for the folder's next durable file: a power cut may
-    take them, but leaves no file that is not whole.
+    of them is.
     """
     parts = {path: path.with_name(f"{path.name}.part") for path in files}
     try:
@@ -128,8 +125,7 @@ def write_all(
         for part in parts.values():
             part.unlink(missing_ok=True)
         raise
-    if named:
-        _sync({path.parent for path in files})
+    _sync({path.parent for path in files})
 
 
 def _fits(folder: Path, checkpoint: Checkpoint) -> None:

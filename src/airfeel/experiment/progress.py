@@ -31,19 +31,8 @@ class Display:
         self._accuracy = math.nan
         self._pause = _LIVE_SECONDS if self._console.is_terminal else _PLAIN_SECONDS
         self._due = time.monotonic() + self._pause
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.percentage:>3.0f} %"),
-                TextColumn("{task.fields[text]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-                auto_refresh=False,  # a thread that draws would take its time from the rounds
-            )
-            self._task = self._bar.add_task(self._label, total=1.0, text="starting")
-            self._bar.start()
+        if self._console.is_terminal:  # the bar's first look comes later: short runs have none
+            self._console.print(f"{self._label}: starting", end="\r", highlight=False)
 
     def row(self, row: Row) -> None:
         if not math.isnan(float(row["test_accuracy"])):
@@ -53,8 +42,9 @@ class Display:
             return
         self._due = now + self._pause
         done, text = self._done(row), self._text(row)
-        if self._bar:
-            self._bar.update(self._task, completed=done, text=text, refresh=True)
+        if self._console.is_terminal:
+            self._bar = self._bar or self._started()
+            self._bar.update(self._bar.task_ids[0], completed=done, text=text, refresh=True)
         else:
             self._console.print(f"{self._label}: {done:.0%}, {text}", highlight=False)
 
@@ -70,6 +60,21 @@ class Display:
             highlight=False,
             soft_wrap=True,
         )
+
+    def _started(self) -> Progress:
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            auto_refresh=False,  # a thread that draws would take its time from the rounds
+        )
+        bar.add_task(self._label, total=1.0, text="")
+        bar.start()
+        return bar
 
     def _done(self, row: Row) -> float:
         """The share of whichever limit is nearer."""

@@ -38,12 +38,15 @@ def save(folder: Path, report: Report) -> Path:
     facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES}
     facts |= {"round": report.round, "noise": report.fading.noise}
     path = folder / _FOLDER / f"round-{report.round:06d}.safetensors"
-    path.parent.mkdir(exist_ok=True)
     data = to_bytes(
         {k: np.ascontiguousarray(v) for k, v in arrays.items()}, {"record": json.dumps(facts)}
     )
     temporary = path.with_suffix(".part")
-    temporary.write_bytes(data)
+    try:
+        temporary.write_bytes(data)
+    except FileNotFoundError:  # the first one
+        path.parent.mkdir()
+        temporary.write_bytes(data)
     return temporary.replace(path)
 
 

@@ -33,6 +33,7 @@ ROUND_COLUMNS = [
     "seconds",
 ]
 DEVICE_COLUMNS = ["round", "device", "scheduled", "reason", "needed", "budget", "rate", "energy"]
+_DEVICE_LINE = "%d,%d,%d,%s,%.12g,%.12g,%.12g,%.12g\n"  # none of our words needs quotes
 _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
 _NAN = float("nan")
 
@@ -76,28 +77,23 @@ def round_row(
 
 def device_rows(report: Report) -> Iterator[Row]:
     """One row for each device of a round."""
-    for values in device_values(report):
+    for values in _device_values(report):
         yield dict(zip(DEVICE_COLUMNS, values, strict=True))
-
-
-def device_values(report: Report) -> Iterator[tuple[int | float | str, ...]]:
-    """The values of DEVICE_COLUMNS for each device of a round."""
-    plan = report.plan
-    numbers = (plan.needed, plan.budget, plan.rate, report.costs.energy)
-    reasons = [reason.value for reason in plan.reason]
-    columns = (plan.active.astype(int).tolist(), reasons, *(x.tolist() for x in numbers))
-    told = enumerate(zip(*columns, strict=True))
-    return ((report.round, n, *values) for n, values in told)
 
 
 def cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
     """A row as text: numbers in the shortest form that reads back exactly, NaN as nothing."""
-    return _cells(row[name] for name in columns)
+    return ["" if row[name] != row[name] else str(row[name]) for name in columns]
 
 
-def as_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as lines of a CSV file; none of our words needs quotes."""
-    return "".join([",".join(_cells(row)) + "\n" for row in rows])
+def round_line(row: Row) -> str:
+    """A round as a line of rounds.csv."""
+    return ",".join(cells(row, ROUND_COLUMNS)) + "\n"
+
+
+def device_lines(report: Report) -> str:
+    """A round's devices as lines of devices.csv: numbers with 12 digits, NaN as nothing."""
+    return "".join(map(_DEVICE_LINE.__mod__, _device_values(report))).replace(",nan", ",")
 
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:
@@ -124,12 +120,17 @@ def columns(rows: Iterable[Row], names: Iterable[str]) -> dict[str, np.ndarray]:
     return {name: np.array([row[name] for row in rows]) for name in names}
 
 
+def _device_values(report: Report) -> Iterator[tuple[int | float | str, ...]]:
+    """The values of DEVICE_COLUMNS for each device of a round."""
+    plan, n = report.plan, len(report.plan.active)
+    numbers = (plan.needed, plan.budget, plan.rate, report.costs.energy)
+    reasons = [reason.value for reason in plan.reason]
+    columns = (plan.active.astype(int).tolist(), reasons, *(x.tolist() for x in numbers))
+    return zip([report.round] * n, range(n), *columns, strict=True)
+
+
 def _median(values: np.ndarray) -> float:
     return float(np.median(values)) if len(values) else _NAN
-
-
-def _cells(values: Iterable[Any]) -> list[str]:
-    return ["" if value != value else str(value) for value in values]
 
 
 def _column(texts: list[str]) -> np.ndarray:

@@ -15,7 +15,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+import time
 from contextlib import ExitStack
 from functools import cache
 from importlib import metadata
@@ -30,11 +30,12 @@ from torch import Tensor
 from airfeel.experiment import checkpoint, record
 from airfeel.experiment.checkpoint import Checkpoint, write_all
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, as_text, device_values
+from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
 _TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
+_SECONDS = 1.0  # that a row may wait for others
 _LEFTOVERS = {".lock", "config.toml.part"}
 _NO_EFFECT = {  # on any result
     *("threads", "checkpoint_every", "checkpoint_minutes"),
@@ -83,7 +84,7 @@ def _free(folder: Path) -> bool:
 
 
 class Store:
-    """Writes one run, and is its only writer. Rows reach their file at once.
+    """Writes one run, and is its only writer. Rows reach their file within a second, line by line.
 
     A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
     checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones.
@@ -114,11 +115,20 @@ class Store:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
         else:
-            write_all({self.folder / "config.toml": as_toml(e).encode()}, named=False)
+            self._begin("config.toml", as_toml(e))
         if self.found is None:
-            self._loose.add(self.folder / "facts.json")
-            (self.folder / "facts.json").write_text(json.dumps(facts(), indent=2), "utf-8")
+            self._begin("facts.json", json.dumps(facts(), indent=2))
+        self._waiting: list[tuple[Row, Report | None, bool]] = []
+        self._due = time.monotonic() + _SECONDS
         self._files = {name: self._table(name) for name in _TABLES}
+
+    def _begin(self, name: str, text: str) -> None:
+        """A file that appears in one step, and is on the disk before the first checkpoint is."""
+        path = self.folder / name
+        part = path.with_name(f"{name}.part")
+        part.write_text(text, "utf-8")
+        part.replace(path)
+        self._loose.add(path)
 
     def _table(self, name: str) -> IO[str]:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
@@ -131,20 +141,19 @@ class Store:
 
     def add(self, row: Row, report: Report | None = None, *, keep: bool = False) -> None:
         """Append a round; `keep` also stores its Fading and Plan."""
-        if report:
-            self._append("devices.csv", device_values(report))
-        self._append("rounds.csv", [[row[name] for name in ROUND_COLUMNS]])
-        if report and keep:
-            path = record.save(self.folder, report)
-            self._loose |= {path, path.parent}
+        self._waiting.append((row, report, keep))
+        if time.monotonic() >= self._due:
+            self._flush()
 
     def save(self, state: State, memory: Tensor) -> None:
         """A checkpoint of everything up to now."""
+        self._flush()
         sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
         checkpoint.write(self.folder, Checkpoint(state, memory, sizes), self._taken())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
+        self._flush()
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
         last = {"model.safetensors": save(model), "summary.json": text.encode()}
         write_all({self.folder / name: content for name, content in last.items()}, self._taken())
@@ -162,8 +171,23 @@ class Store:
             stack.callback(self._lock.release)
             for file in self._files.values():
                 stack.callback(file.close)
+            stack.callback(self._flush)
 
-    def _append(self, name: str, rows: Iterable[Iterable[Any]]) -> None:
-        file = self._files[name]
-        file.write(as_text(rows))
-        file.flush()
+    def _flush(self) -> None:
+        """Write the rounds that wait: together they cost half as much as one by one."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            reports = [(report, keep) for _, report, keep in waiting if report]
+            self._append("devices.csv", [device_lines(report) for report, _ in reports])
+            self._append("rounds.csv", [round_line(row) for row, *_ in waiting])
+            self._keep([report for report, keep in reports if keep])
+        self._due = time.monotonic() + _SECONDS
+
+    def _append(self, name: str, lines: list[str]) -> None:
+        """Write lines in one piece."""
+        self._files[name].write("".join(lines))
+        self._files[name].flush()
+
+    def _keep(self, reports: list[Report]) -> None:
+        for path in [record.save(self.folder, report) for report in reports]:
+            self._loose |= {path, path.parent}
