@@ -80,7 +80,7 @@ class Hybrid:
         heard = superpose(payload.common, fading.gain[payload.devices], plan.scalar, spoken)
         noise = np.sqrt(fading.noise) * rng.standard_normal(len(payload.support))
         heard += torch.from_numpy(noise).to(heard)
-        return received(payload, spoken, heard / plan.scalar)
+        return received(payload, spoken, heard.div_(plan.scalar))
 
 
 def superpose(

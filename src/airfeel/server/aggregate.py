@@ -21,4 +21,4 @@ class Average:
         total[received.support] = received.common
         for index, value in zip(received.index, received.value, strict=True):
             total.index_add_(0, index, value)  # a device's own indices are distinct
-        return total / received.count
+        return total.div_(received.count)

@@ -4,6 +4,7 @@
 //     y  =  Aᵀ [ Σ_channels (G g Gᵀ) ⊙ (Bᵀ d B) ] A,      d: a 4×4 tile of the input, y: 2×2 outputs,
 //
 // so that each of the 16 entries of a tile is a product of tiles by channels with channels by outputs.
+// A row of entries at a time: what many tiles need for it stays in the first-level cache.
 #pragma once
 
 #include "plane.hpp"
@@ -17,25 +18,24 @@ class Winograd {
     Winograd() = default;
     Winograd(const Plane& in, const Weights& weights, int rows, int columns)
         : high_(std::min(rows, std::max(1, most_tiles / columns))), wide_(columns),
-          depth_(in.stride), width_(weights.columns), tiles_(entries * high_ * wide_ * depth_),
-          filters_(entries * depth_ * width_), sums_(entries * high_ * wide_ * width_) {}
+          depth_(in.stride), width_(weights.columns), tiles_(side * all() * depth_),
+          filters_(side * side * depth_ * width_), sums_(side * all() * width_) {}
 
     int high() const { return high_; }  // rows of tiles that it computes at a time
 
     void read(const Weights& w) {
-        for (ptrdiff_t at = 0; at < depth_ * width_; at += lanes) {
-            Vec g[3][3], half[3][side], whole[side][side];
+        const ptrdiff_t size = depth_ * width_;
+        for (ptrdiff_t at = 0; at < size; at += lanes) {
+            Vec g[3][3], half[3][side];
             UNROLL for (int t = 0; t < 9; ++t)
-                g[t / 3][t % 3] = load(w.value.data() + t * depth_ * width_ + at);
+                g[t / 3][t % 3] = load(w.value.data() + t * size + at);
             UNROLL for (int r = 0; r < 3; ++r) see_filter(half[r], g[r][0], g[r][1], g[r][2]);
             UNROLL for (int c = 0; c < side; ++c) {
                 Vec column[side];
                 see_filter(column, half[0][c], half[1][c], half[2][c]);
-                UNROLL for (int r = 0; r < side; ++r) whole[r][c] = column[r];
+                UNROLL for (int r = 0; r < side; ++r)
+                    store(&filters_[(r * side + c) * size + at], column[r]);
             }
-            each_entry([&](int i, int r, int c) {
-                store(&filters_[i * depth_ * width_ + at], whole[r][c]);
-            });
         }
     }
 
@@ -43,34 +43,29 @@ class Winograd {
     // lie `x_row` and `to_row` floats apart.
     void forward(const float* x, ptrdiff_t x_row, int rows, const float* bias, bool relu, float* to,
                  ptrdiff_t to_row) {
-        const int tiles = rows * wide_;
-        for (int r = 0; r < rows; ++r) see_tiles(x + 2 * r * x_row, x_row, r * wide_);
         Product p;
-        p.rows = tiles, p.vectors = int(width_ / lanes);
+        p.rows = rows * wide_, p.vectors = int(width_ / lanes);
         p.outer = p.inner = 1, p.depth = int(depth_);
         p.a_outer = p.a_inner = p.b_inner = 0, p.a_row = depth_, p.a_depth = 1;
         p.b_depth = p.out_row = width_;
-        for (int i = 0; i < entries; ++i) {
-            p.a = &tiles_[i * all() * depth_], p.b = &filters_[i * depth_ * width_];
-            p.out = &sums_[i * all() * width_];
-            multiply(p);
+        for (int r = 0; r < side; ++r) {
+            for (int y = 0; y < rows; ++y) see_tiles(r, x + 2 * y * x_row, x_row, y * wide_);
+            for (int c = 0; c < side; ++c) {
+                p.a = &tiles_[c * all() * depth_], p.out = &sums_[c * all() * width_];
+                p.b = &filters_[(r * side + c) * depth_ * width_];
+                multiply(p);
+            }
+            for (int y = 0; y < rows; ++y)
+                answer(r, y * wide_, bias, relu, to + 2 * y * to_row, to_row);
         }
-        for (int t = 0; t < tiles; ++t)
-            answer(t, bias, relu, to + t / wide_ * 2 * to_row + t % wide_ * 2 * width_, to_row);
     }
 
    private:
-    static constexpr int side = 4, entries = side * side;
-    static constexpr int most_tiles = 36;  // what they take stays in the second-level cache
+    static constexpr int side = 4, most_tiles = 18;  // of 32 channels: 9 kB, and as much for sums
 
     ptrdiff_t all() const { return ptrdiff_t{high_} * wide_; }
 
-    template <class Visit>
-    static INLINE void each_entry(Visit visit) {
-        UNROLL for (int i = 0; i < entries; ++i) visit(i, i / side, i % side);
-    }
-
-    // One dimension of each transform: G g, Bᵀ d and Aᵀ m.
+    // G g, Bᵀ d and Aᵀ m in one dimension.
     static INLINE void see_filter(Vec (&to)[side], Vec a, Vec b, Vec c) {
         const Vec half = spread(0.5f), ends = half * (a + c), middle = half * b;
         to[0] = a, to[1] = ends + middle, to[2] = ends - middle, to[3] = c;
@@ -84,59 +79,60 @@ class Winograd {
         to[0] = a + b + c, to[1] = b - c - d;
     }
 
-    // A row of tiles. Neighbours share two columns of the input.
-    void see_tiles(const float* x, ptrdiff_t x_row, int first) {
-        for (ptrdiff_t v = 0; v < depth_; v += lanes) {
-            Vec column[side][side];
-            auto look = [&](Vec(&seen)[side], ptrdiff_t c) {
-                const float* from = x + c * depth_ + v;
-                see_input(seen, load(from), load(from + x_row), load(from + 2 * x_row),
-                          load(from + 3 * x_row));
+    // Row r of the entries of a row of tiles: two rows of the input, added or subtracted. Neighbours
+    // share two columns.
+    void see_tiles(int r, const float* x, ptrdiff_t x_row, int first) {
+        static constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};
+        const float *const p = x + one[r] * x_row, *const q = x + other[r] * x_row;
+        const Vec sign = spread(r == 1 ? 1.0f : -1.0f);
+        const ptrdiff_t depth = depth_, step = all() * depth, wide = wide_;
+        float* const tiles = &tiles_[first * depth];
+        for (ptrdiff_t v = 0; v < depth; v += lanes) {
+            auto seen = [=](ptrdiff_t c) {
+                return load(p + c * depth + v) + sign * load(q + c * depth + v);
             };
-            look(column[2], 0), look(column[3], 1);
-            for (int t = 0; t < wide_; ++t) {
-                UNROLL for (int r = 0; r < side; ++r)
-                    column[0][r] = column[2][r], column[1][r] = column[3][r];
-                look(column[2], 2 * t + 2), look(column[3], 2 * t + 3);
-                float* to = &tiles_[(first + t) * depth_ + v];
-                UNROLL for (int r = 0; r < side; ++r) {
-                    Vec row[side];
-                    see_input(row, column[0][r], column[1][r], column[2][r], column[3][r]);
-                    UNROLL for (int c = 0; c < side; ++c)
-                        store(to + (r * side + c) * all() * depth_, row[c]);
-                }
+            Vec a = seen(0), b = seen(1);
+            for (ptrdiff_t t = 0; t < wide; ++t) {
+                const Vec c = seen(2 * t + 2), d = seen(2 * t + 3);
+                Vec entry[side];
+                see_input(entry, a, b, c, d);
+                float* to = tiles + t * depth + v;
+                UNROLL for (int i = 0; i < side; ++i) store(to + i * step, entry[i]);
+                a = c, b = d;
             }
         }
     }
 
-    // The 2×2 outputs of a tile.
-    void answer(int tile, const float* bias, bool relu, float* to, ptrdiff_t to_row) {
-        for (ptrdiff_t v = 0; v < width_; v += lanes) {
-            const float* from = &sums_[tile * width_ + v];
-            Vec half[side][2];
-            UNROLL for (int r = 0; r < side; ++r) {
-                Vec m[side];
-                UNROLL for (int c = 0; c < side; ++c)
-                    m[c] = load(from + (r * side + c) * all() * width_);
-                see_output(half[r], m[0], m[1], m[2], m[3]);
-            }
-            const Vec start = load(bias + v);
-            UNROLL for (int c = 0; c < 2; ++c) {
+    // What row r of the entries adds to the outputs of a row of tiles: the upper ones are the sum of
+    // rows 0, 1 and 2, the lower ones row 1 less rows 2 and 3.
+    void answer(int r, int first, const float* bias, bool relu, float* to, ptrdiff_t to_row) const {
+        const ptrdiff_t width = width_, step = all() * width;
+        const float* const sums = &sums_[first * width];
+        for (ptrdiff_t t = 0; t < wide_; ++t)
+            for (ptrdiff_t v = 0; v < width; v += lanes) {
+                const float* from = sums + t * width + v;
                 Vec y[2];
-                see_output(y, half[0][c], half[1][c], half[2][c], half[3][c]);
-                UNROLL for (int r = 0; r < 2; ++r) {
-                    y[r] += start;
-                    store(to + r * to_row + c * width_ + v, relu ? positive(y[r]) : y[r]);
+                see_output(y, load(from), load(from + step), load(from + 2 * step),
+                           load(from + 3 * step));
+                UNROLL for (int c = 0; c < 2; ++c) {
+                    float *upper = to + (2 * t + c) * width + v, *lower = upper + to_row;
+                    if (r < 3) {
+                        const Vec sum = (r == 0 ? load(bias + v) : load(upper)) + y[c];
+                        store(upper, r == 2 && relu ? positive(sum) : sum);
+                    }
+                    if (r > 0) {
+                        const Vec sum = r == 1 ? load(bias + v) + y[c] : load(lower) - y[c];
+                        store(lower, r == 3 && relu ? positive(sum) : sum);
+                    }
                 }
             }
-        }
     }
 
-    int high_ = 0, wide_ = 0;       // rows of tiles at a time, tiles in a row
+    int high_ = 0, wide_ = 0;          // rows of tiles at a time, tiles in a row
     ptrdiff_t depth_ = 0, width_ = 0;  // floats of an input's and an output's pixel
-    Buffer<float> tiles_;    // [entries][tiles][depth_]
-    Buffer<float> filters_;  // [entries][depth_][width_]
-    Buffer<float> sums_;     // [entries][tiles][width_]
+    Buffer<float> tiles_;              // [side][tiles][depth_]: a row of their entries
+    Buffer<float> filters_;            // [side][side][depth_][width_]
+    Buffer<float> sums_;               // [side][tiles][width_]
 };
 
 }  // namespace airfeel
