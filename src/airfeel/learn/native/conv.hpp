@@ -158,16 +158,15 @@ class Conv final : public Stage {
 
     void list_band(int sample, const float* dy, int first, int end) {
         active_.clear();
+        const int step = pool ? 2 : 1;
         for (int r = first; r < end; ++r)
             for (int c = 0; c < out.width; ++c) {
                 const ptrdiff_t at = out.at(r, c);
-                if (pool)
-                    active_.add_pooled(choice(sample) + at, dy + at,
-                                       {place(2 * r, 2 * c), place(2 * r, 2 * c + 1),
-                                        place(2 * r + 1, 2 * c), place(2 * r + 1, 2 * c + 1), 0});
-                else
-                    active_.add(output(sample) + at, dy + at, relu, place(r, c));
+                active_.add({dy + at, relu ? output(sample) + at : nullptr,
+                             pool ? choice(sample) + at : nullptr, place(step * r, step * c),
+                             place(1, 0), place(0, 1)});
             }
+        active_.finish();
     }
 
     // With few input channels (an image's three) a list would fill few lanes. Then the gradient is

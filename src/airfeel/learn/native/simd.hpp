@@ -12,7 +12,9 @@
 #include <memory>
 #include <new>
 
-#if defined(__SSE__)
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#elif defined(__SSE__)
 #include <xmmintrin.h>
 #endif
 
@@ -46,6 +48,42 @@ INLINE void store(float* p, Vec v) { *reinterpret_cast<AnyVec*>(p) = v; }
 INLINE void store(int32_t* p, IntVec v) { *reinterpret_cast<AnyIntVec*>(p) = v; }
 INLINE Vec spread(float s) { return s - Vec{}; }  // s − 0 is s to the bit: a mere broadcast
 INLINE Vec positive(Vec v) { return Vec{} > v ? Vec{} : v; }  // max(0, v); a NaN stays a NaN
+
+// rows[i][j] = rows[j][i].
+#if defined(__AVX512F__)  // pairs, fours, and then quarters of vectors change places
+INLINE void transpose(Vec (&rows)[lanes]) {
+    __m512 pair[lanes], four[lanes];
+    auto both = [](__m512 a, __m512 b, bool high) {
+        const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+        return _mm512_castpd_ps(high ? _mm512_unpackhi_pd(x, y) : _mm512_unpacklo_pd(x, y));
+    };
+    UNROLL for (int i = 0; i < lanes; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(__m512(rows[i]), __m512(rows[i + 1]));
+        pair[i + 1] = _mm512_unpackhi_ps(__m512(rows[i]), __m512(rows[i + 1]));
+    }
+    UNROLL for (int i = 0; i < lanes; i += 4) UNROLL for (int j = 0; j < 4; ++j)
+        four[i + j] = both(pair[i + j / 2], pair[i + 2 + j / 2], j % 2);
+    UNROLL for (int j = 0; j < 4; ++j) {
+        const __m512 a = _mm512_shuffle_f32x4(four[j], four[4 + j], 0x88);
+        const __m512 b = _mm512_shuffle_f32x4(four[8 + j], four[12 + j], 0x88);
+        const __m512 c = _mm512_shuffle_f32x4(four[j], four[4 + j], 0xdd);
+        const __m512 d = _mm512_shuffle_f32x4(four[8 + j], four[12 + j], 0xdd);
+        rows[j] = Vec(_mm512_shuffle_f32x4(a, b, 0x88));
+        rows[4 + j] = Vec(_mm512_shuffle_f32x4(c, d, 0x88));
+        rows[8 + j] = Vec(_mm512_shuffle_f32x4(a, b, 0xdd));
+        rows[12 + j] = Vec(_mm512_shuffle_f32x4(c, d, 0xdd));
+    }
+}
+#else
+INLINE void transpose(Vec (&rows)[lanes]) {
+    for (int i = 0; i < lanes; ++i)
+        for (int j = 0; j < i; ++j) {
+            const float one = rows[i][j];
+            rows[i][j] = rows[j][i];
+            rows[j][i] = one;
+        }
+}
+#endif
 
 constexpr ptrdiff_t rounded_up(ptrdiff_t n, ptrdiff_t unit) { return (n + unit - 1) / unit * unit; }
 constexpr ptrdiff_t padded(ptrdiff_t channels) { return rounded_up(channels, lanes); }

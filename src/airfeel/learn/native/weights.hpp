@@ -69,10 +69,19 @@ INLINE void each_in_blocks(ptrdiff_t rows, ptrdiff_t columns, Visit visit) {
 
 // filters[o][r] = weights[r][o]: one row for each output, for gradients of the inputs.
 inline void transpose(const Weights& w, Buffer<float>& filters) {
-    const ptrdiff_t rows = w.rows();
-    each_in_blocks(rows, w.outputs, [&](ptrdiff_t r, ptrdiff_t o) {
-        filters[o * rows + r] = w.value[r * w.columns + o];
-    });
+    const ptrdiff_t rows = w.rows(), columns = w.columns, whole = rows / lanes * lanes;
+    const float* const from = w.value.data();
+    float* const to = filters.data();
+    for (ptrdiff_t r = 0; r < whole; r += lanes)
+        for (int o = 0; o < w.outputs; o += lanes) {
+            Vec block[lanes];
+            UNROLL for (int i = 0; i < lanes; ++i) block[i] = load(from + (r + i) * columns + o);
+            transpose(block);
+            for (int i = 0; i < std::min(lanes, w.outputs - o); ++i)
+                store(to + (o + i) * rows + r, block[i]);
+        }
+    for (ptrdiff_t r = whole; r < rows; ++r)
+        for (int o = 0; o < w.outputs; ++o) to[o * rows + r] = from[r * columns + o];
 }
 
 }  // namespace airfeel
