@@ -84,8 +84,9 @@ def _free(folder: Path) -> bool:
 
 
 class Store:
-    """Writes one run, and is its only writer. Rows reach their file within a second, line by line.
+    """Writes one run, and is its only writer.
 
+    Rows are written by whole lines, those of a second together; a checkpoint writes all that wait.
     A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
     checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones.
     """

@@ -99,15 +99,21 @@ class Network {
         for (auto& layer : linear_) next(layer->weights);
     }
 
+    // Along the memory that it goes to: channel after channel, or pixel after pixel.
     template <class T>
     void fetch(const T* x, const Samples& s, float* to) const {
-        const int height = flat_ ? 1 : in_.height, width = s.pixels / height;
-        for (int y = 0; y < height; ++y, x += width) {
-            float* pixel = flat_ ? to : to + in_.at(y, 0);
-            const ptrdiff_t step = flat_ ? 1 : in_.stride, channel = flat_ ? s.pixels : 1;
-            for (int i = 0; i < width; ++i, pixel += step)
-                for (int c = 0; c < s.channels; ++c)
-                    pixel[c * channel] = (float(x[c * s.pixels + i]) - s.shift[c]) * s.scale[c];
+        auto seen = [&](int c, int i) {
+            return (float(x[c * s.pixels + i]) - s.shift[c]) * s.scale[c];
+        };
+        if (flat_) {
+            for (int c = 0; c < s.channels; ++c, to += s.pixels)
+                for (int i = 0; i < s.pixels; ++i) to[i] = seen(c, i);
+            return;
+        }
+        for (int y = 0, i = 0; y < in_.height; ++y) {
+            float* pixel = to + in_.at(y, 0);
+            for (const int end = i + in_.width; i < end; ++i, pixel += in_.stride)
+                for (int c = 0; c < s.channels; ++c) pixel[c] = seen(c, i);
         }
     }
 

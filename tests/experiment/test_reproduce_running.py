@@ -1,0 +1,235 @@
+import csv
+import json
+import math
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from made_rows import made_run
+from typer.testing import CliRunner
+
+from airfeel.cli.reproduce import app
+from airfeel.experiment.report.runs import read
+from airfeel.experiment.reproduce import running
+from airfeel.experiment.reproduce.curves import Curve, curves
+from airfeel.experiment.reproduce.results import export
+from airfeel.experiment.reproduce.studies import KINDS, by_difference
+from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
+from airfeel.experiment.runner import run
+from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.experiment.sweep import read_sweep
+from airfeel.types import BadInput
+from small import small
+
+KNOWN = curves()
+STUDIES = sorted((Path(__file__).parents[2] / "experiments" / "studies").glob("*.toml"))
+
+
+def cli(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+
+
+def tiny(rounds=6):
+    """Curves of the paper's shape and a millisecond's length."""
+    made = []
+    for name in ("tcs-h", "top-k"):
+        e = small(name, training={"rounds": rounds}, run={"seed": 0})
+        made.append(Curve(name, e))
+    return made
+
+
+def test_scale_shortens_rounds_and_nothing_else(tmp_path):
+    (job, _) = running.jobs(tiny(), [3], 0.5, tmp_path)
+    e, full = job.experiment, job.curve.experiment
+    assert (e.training.rounds, e.run.seed) == (3, 3)
+    assert e.model_copy(update={"training": full.training, "run": full.run}) == full
+    assert e.training.model_copy(update={"rounds": 6}) == full.training
+    assert running.shortened([job]) == "Shortened: 6 rounds to 3; nothing else."
+    assert running.shortened(running.jobs(tiny(), [0], 1.0, tmp_path)) == ""
+    for scale in (0.0, 1.1, math.nan):
+        with pytest.raises(BadInput, match="--scale"):
+            running.jobs(tiny(), [0], scale, tmp_path)
+
+
+def test_finished_runs_are_reused(tmp_path):
+    planned = running.jobs(tiny(), [0, 1], 0.5, tmp_path)
+    seen = []
+    assert running.carry_out(planned, None, lambda name, e: seen.append((name, e.run.seed)) or [])
+    assert seen == [("tcs-h", 0), ("top-k", 0), ("tcs-h", 1), ("top-k", 1)]
+    assert running.carry_out(planned, None, lambda name, e: seen.append(name) or [])
+    assert len(seen) == 4
+
+
+def test_a_share_of_time_saves_a_run_and_the_next_call_ends_it(tmp_path, monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            self.now += 1.0
+            return self.now
+
+    whole = run(running.jobs(tiny(8), [0], 1.0, tmp_path)[0].experiment, tmp_path / "whole")
+    planned = running.jobs(tiny(8), [0], 1.0, tmp_path)
+    monkeypatch.setattr(running, "time", Clock())
+    signals = Signals()
+    assert not running.carry_out(planned, 10 / 3600, signals=signals)
+    assert signals.received is None
+    first, second = (read_columns(job.folder / "rounds.csv")["round"][-1] for job in planned)
+    assert 0 < first < 8  # both have had a share
+    assert 0 < second < 8
+    assert not any(job.done for job in planned)
+    assert running.carry_out(planned, None)
+    ours = read_columns(planned[0].folder / "rounds.csv")
+    for name in ROUND_COLUMNS[:-1]:
+        np.testing.assert_array_equal(ours[name], whole.columns[name])
+
+
+def test_no_time_no_work(tmp_path, monkeypatch):
+    planned = running.jobs(tiny(), [0], 1.0, tmp_path)
+    clock = iter([0.0, 99.0])
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert not running.carry_out(planned, 1 / 3600)
+    assert not any(job.begun for job in planned)
+    with pytest.raises(BadInput, match="--budget-hours 0"):
+        running.carry_out(planned, 0.0)
+
+
+def test_a_users_stop_is_passed_on(tmp_path):
+    signals = Signals()
+    signals.received = signal.SIGINT
+    with pytest.raises(Interrupted):
+        running.carry_out(running.jobs(tiny(), [0], 1.0, tmp_path), 1.0, signals=signals)
+
+
+# --- results and the command
+
+
+def test_export_keeps_rows_and_endings_small(tmp_path):
+    made_run(tmp_path / "runs" / "x", "iid-tcs-h", 30, reason="rounds")
+    partial = made_run(tmp_path / "runs" / "y", "iid-tcs-h", 20, 2)
+    (partial / "facts.json").write_text('{"commit": "abc"}')
+    odd = made_run(tmp_path / "runs" / "z", "iid-tcs-d", 20)
+    text = (odd / "config.toml").read_text("utf-8")
+    (odd / "config.toml").write_text(text.replace("bits = 16", "bits = 12"), "utf-8")
+    made, spare = export([tmp_path / "runs"], tmp_path / "results", KNOWN)
+    assert [p.name for p in made] == ["iid-tcs-h", "iid-tcs-h-seed2"]
+    assert [r.folder.name for r in spare] == ["z"]
+    assert {p.name for p in made[0].iterdir()} == {"config.toml", "rounds.csv", "summary.json"}
+    told = json.loads((made[1] / "partial.json").read_text("utf-8"))
+    assert (told["rounds"], told["of"], told["commit"]) == (20, 20, "abc")
+    first, again = read(tmp_path / "runs" / "x"), read(made[0])
+    for name in ROUND_COLUMNS:
+        np.testing.assert_allclose(again.columns[name], first.columns[name], rtol=1e-5)
+    assert export([tmp_path / "results"], tmp_path / "copy", KNOWN)[0][0].name == "iid-tcs-h"
+    with pytest.raises(BadInput, match="holds the very runs"):
+        export([tmp_path / "results"], tmp_path / "results", KNOWN)
+    assert {p.name for p in export([tmp_path / "runs"], tmp_path / "o", KNOWN, others=True)[0]} == {
+        "iid-tcs-h", "iid-tcs-h-seed2", "z",
+    }  # fmt: skip
+
+
+def test_judging_from_rows_prints_and_writes_the_table(tmp_path):
+    made_run(tmp_path / "runs" / "h", "iid-tcs-h", 100)
+    made_run(tmp_path / "runs" / "d", "iid-tcs-d", 100, top=0.7)
+    told = cli("iid", "--from", tmp_path / "runs", "--out", tmp_path / "out")
+    assert told.exit_code == 0, told.output
+    assert "same direction" in told.output
+    lines = (tmp_path / "out" / "claims-iid.csv").read_text("utf-8").splitlines()
+    rows = list(csv.DictReader(lines))
+    assert list(rows[0])[:5] == ["claim", "paper", "ours", "spread", "verdict"]
+    verdicts = {row["claim"]: row["verdict"] for row in rows}
+    assert verdicts["iid: TCS-H less TCS-D, accuracy at equal blocks"] == "same direction"
+    assert all(row["holds if"] for row in rows)
+    text = (tmp_path / "out" / "claims-iid.md").read_text("utf-8")
+    assert "| iid: TCS-H at φ[l] = 0.0001 less at 0.05" in text
+    both = cli("--from", tmp_path / "runs", "--out", tmp_path / "out")  # all, by default
+    assert both.exit_code == 0, both.output
+    assert "noniid: devices that TCS-H hears" in (tmp_path / "out" / "claims-all.md").read_text()
+    bits = cli("bits", "--from", tmp_path / "runs", "--out", tmp_path / "out")
+    assert "12,945 < 16,384" in bits.output
+    assert "26 < 64" in bits.output
+
+
+def test_running_says_what_was_shortened(tmp_path, monkeypatch):
+    monkeypatch.setattr("airfeel.cli.reproduce.pick", lambda *_: tiny())
+    monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda: KNOWN | {c.name: c for c in tiny()})
+    told = cli("iid", "--scale", 0.5, "--seeds", "0..1", "--out", tmp_path, "--budget-hours", 1)
+    assert told.exit_code == 0, told.output
+    assert "Shortened: 6 rounds to 3; nothing else." in told.output
+    assert "Shortened" in (tmp_path / "claims-iid.md").read_text("utf-8")
+    assert len([p for p in tmp_path.iterdir() if (p / "summary.json").is_file()]) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["iid", "--scale", "2"], "--scale 2.0: must be above 0 and at most 1"),
+        (["iid", "--only", "x"], "--only x: must be one of"),
+        (["accounting", "--draws", "1"], "--draws 1: must be at least 2"),
+        (["figures", "--from", "."], "holds no run of one of the paper's curves"),
+        (["study", "nothing"], "nothing: must be one of overlap, grid, starvation"),
+        (["study", "grid"], "--from: name the folder"),
+    ],
+)
+def test_bad_input_is_named(tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    told = cli(*arguments)
+    assert isinstance(told.exception, BadInput)
+    assert words in str(told.exception)
+
+
+def test_the_list_names_every_curve():
+    told = cli("list").output
+    assert all(name in told for name in KNOWN)
+
+
+# --- figures
+
+
+def test_figures_of_what_is_there(tmp_path):
+    pytest.importorskip("matplotlib")
+    made_run(tmp_path / "a", "iid-tcs-h", 60)
+    made_run(tmp_path / "b", "iid-tcs-h", 50, 1)
+    made_run(tmp_path / "c", "iid-fedavg", 60, heard=20)
+    told = cli("figures", "--from", tmp_path)
+    assert told.exit_code == 0, told.output
+    names = {p.name for p in (tmp_path / "figures").iterdir()}
+    assert names == {"iid.png", "iid-devices.png"}
+    made_run(tmp_path / "d", "noniid-sparse-tcs-h", 60, air=104, digital=800, reason="stalled")
+    made_run(tmp_path / "e", "noniid-fedavg", 60, heard=20)
+    cli("figures", "--from", tmp_path, "--out", tmp_path / "f", "--format", "svg")
+    names = {p.stem for p in (tmp_path / "f").iterdir()}
+    assert names == {"iid", "iid-devices", "sparse", "sparse-devices", "starvation"}
+
+
+def test_groups_of_a_study_are_named_by_what_was_changed(tmp_path):
+    for i, change in enumerate([{}, {}, {"alpha": 4.0}, {"power_scalar": 0.2}]):
+        run(small(radio=change, run={"seed": i % 2}, training={"rounds": 2}), tmp_path / str(i))
+    groups = by_difference([read(tmp_path / str(i)) for i in range(4)])
+    assert {k: len(v) for k, v in groups.items()} == {"unchanged": 2, "α = 4.0": 1, "σ_t = 0.2": 1}
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda p: p.stem)
+def test_every_sweep_of_a_study_can_be_run(path, tmp_path):
+    trials = read_sweep(path, tmp_path)
+    assert len({trial.folder for trial in trials}) == len(trials) >= 6
+    assert path.stem.split("-")[0] in KINDS
+    command = f"reproduce study {path.stem.split('-')[0]} --from runs/{path.stem}"
+    assert command in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_studies_are_drawn_and_told(tmp_path, kind):
+    pytest.importorskip("matplotlib")
+    for i, (g, f) in enumerate([(0.1, 0.1), (0.1, 0.2), (0.3, 0.1), (0.3, 0.1)]):
+        scheme = {"global_sparsity": g, "local_sparsity": f}
+        e = small(scheme=scheme, run={"seed": i}, budget={"slots": 2000}, training={"rounds": 4})
+        run(e, tmp_path / "runs" / str(i))
+    told = cli("study", kind, "--from", tmp_path / "runs")
+    assert told.exit_code == 0, told.output
+    folder = tmp_path / "runs" / "figures"
+    assert (folder / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    rows = (folder / f"{kind}.csv").read_text("utf-8").splitlines()
+    assert len(rows) == {"overlap": 3, "grid": 4, "starvation": 4}[kind]
