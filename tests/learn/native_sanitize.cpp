@@ -31,10 +31,15 @@ int main() {
         for (auto& value : index) value = dice() % samples;
         std::vector<float> delta(devices * parameters);
         std::vector<double> loss(devices);
-        const int status = airfeel_local_sgd(
-            table.data(), layers, theta.data(), parameters, stored.data(), bytes, label.data(),
-            shift.data(), scale.data(), index.data(), devices, steps, batch, 0.05f, delta.data(),
-            loss.data());
+        auto train = [&] {
+            return airfeel_local_sgd(table.data(), layers, theta.data(), parameters, stored.data(),
+                                     bytes, label.data(), shift.data(), scale.data(), index.data(),
+                                     devices, steps, batch, 0.05f, delta.data(), loss.data());
+        };
+        theta[parameters / 2] = INFINITY;  // what is not finite must not lead astray either
+        train();
+        theta[parameters / 2] = 0;
+        const int status = train();
         double sum = 0;
         for (float value : delta) sum += std::abs(value);
         std::printf("%d %.6g %.6g\n", status, loss[0], sum);

@@ -97,9 +97,10 @@ class Active {
             Entry* end = by_position.begin(by_position.lists);
             for (int o = 0; o < channels_; o += lanes) {
                 const Vec g = active(cell, o);
-                IntVec wanted = g != Vec{};
+                const IntVec channel = order + o;
+                IntVec wanted = (g != Vec{}) & (channel < IntVec{} + channels_);  // not padding
                 if (cell.choice) wanted &= load(cell.choice + o) == IntVec{} + i;
-                end = write(end, (order + o) * filter_, g, wanted);
+                end = write(end, channel * filter_, g, wanted);
             }
             by_position.at[by_position.lists] = cell.place + i / 2 * cell.down + i % 2 * cell.right;
             by_position.end[by_position.lists++] = end;
