@@ -243,6 +243,13 @@ class Experiment(Section):
             raise BadInput('radio.trace: give a file exactly when radio.fading = "trace"')
 
 
+SECTIONS: dict[str, type[BaseModel]] = {
+    name: field.annotation
+    for name, field in Experiment.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+}
+
+
 def _check_bits(bits: int) -> None:
     """Name the setting where the quantiser names its argument."""
     try:

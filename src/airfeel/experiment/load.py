@@ -6,10 +6,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from airfeel.catalogue import suggestion
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.schemes import SCHEMES
 from airfeel.types import BadInput
 
@@ -94,8 +94,6 @@ def _one_line(error: ValidationError) -> str:
 
 
 def _legal(where: list[str]) -> str:
-    model: type[BaseModel] = Experiment
-    for part in where[:-1]:
-        model = model.model_fields[part].annotation  # type: ignore[assignment]
-    legal = list(model.model_fields)
+    section = SECTIONS[where[0]] if len(where) > 1 else Experiment
+    legal = list(section.model_fields)
     return suggestion(where[-1], legal) or f"; legal are {', '.join(legal)}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
@@ -99,9 +99,8 @@ def _settings(path: Path) -> Experiment:
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        sections = {
-            name: field.annotation.model_validate(table.get(name, {}))  # type: ignore[union-attr]
-            for name, field in Experiment.model_fields.items()
+        sections: dict[str, Any] = {
+            name: section.model_validate(table.get(name, {})) for name, section in SECTIONS.items()
         }
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
