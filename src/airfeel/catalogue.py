@@ -1,32 +1,165 @@
-"""Looking up a part by name, or a user's own by `module:factory`."""
+"""Parts by name, or a user's own by `module:factory`: one kind of catalogue for every kind of part.
+
+A setting that names a part takes a name, `module:factory`, or a table with a `name` and the part's
+own settings: `{name = "rician", factor = 3.0}`. A part's settings are the parameters of its factory
+(for a dataclass, its fields), with the types and ranges stated there. Parameters that are named
+like a fact of the run (`dim`, `devices`, `k_global`, …) are filled in unless the table gives them.
+"""
 
 import difflib
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
 
-from airfeel.types import BadInput
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from airfeel.errors import BadInput
 
-def look_up(name: str, key: str, catalogue: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """What `name` stands for; `key` is the setting to blame if it stands for nothing."""
-    if name in catalogue:
-        return catalogue[name]
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        hint = suggestion(name, catalogue)
-        legal = ", ".join(catalogue)
-        raise BadInput(f"{key} = {name!r}: must be one of {legal}, or module:factory{hint}")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
-    if not callable(found):
-        raise BadInput(f"{key} = {name!r}: must name something that can be called")
-    return found
+Choice = str | dict[str, Any]  # a name, or a table with a name and settings
+Factory = Callable[..., Any]
+_ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
 
 
-def suggestion(word: str, legal: Mapping[str, Any] | list[str]) -> str:
+@dataclass(frozen=True)
+class Entry:
+    """A line of a catalogue: where the factory lies, what it makes, and what the name fixes.
+
+    The factory is text and is imported when it is needed: listing or mistyping a name costs nothing.
+    """
+
+    where: str  # module:factory
+    about: str  # one line
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Catalogue(Mapping[str, Entry]):
+    """The parts of one kind by name.
+
+    kind: what they are, in the plural. key: the setting that names one, blamed for bad choices.
+    """
+
+    def __init__(self, kind: str, key: str, entries: Mapping[str, Entry]) -> None:
+        self.kind, self.key = kind, key
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.key))
+
+    def check(self, choice: Choice, key: str = "") -> None:
+        """Refuse what names no part; a catalogued one is not imported for that."""
+        name, _ = _split(choice, key or self.key)
+        if name not in self and ":" not in name:
+            self.find(name, key)
+
+    def find(self, name: str, key: str = "") -> Factory:
+        """The factory that a name stands for; `key` is the setting to blame if it is another."""
+        key = key or self.key
+        where = self[name].where if name in self else name
+        module, _, attribute = where.partition(":")
+        if not attribute:
+            legal = ", ".join(self)
+            hint = suggestion(name, self)
+            raise BadInput(f"{key} = {name!r}: must be one of {legal}, or module:factory{hint}")
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
+        if not callable(found):
+            raise BadInput(f"{key} = {name!r}: must name something that can be called")
+        return found
+
+    def settings(self, name: str) -> dict[str, inspect.Parameter]:
+        """The parameters of a part's factory, those that the name fixes aside."""
+        fixed = self[name].fixed if name in self else {}
+        parameters = inspect.signature(self.find(name)).parameters
+        return {k: p for k, p in parameters.items() if k not in fixed}
+
+    def make(self, choice: Choice, key: str = "", /, **facts: Any) -> Any:
+        """The part that a setting chose, with the facts of the run that it asks for."""
+        key = key or self.key
+        name, options = _split(choice, key)
+        factory = self.find(name, key)
+        legal = self.settings(name)
+        _refuse_unknown(options, legal, key, name)
+        given = {k: v for k, v in facts.items() if k in legal and k not in options}
+        fixed = dict(self[name].fixed) if name in self else {}
+        arguments = fixed | given | _checked(factory, options, key)
+        missing = [
+            k
+            for k, p in legal.items()
+            if p.default is p.empty and k not in arguments and p.kind is not p.VAR_KEYWORD
+        ]
+        if missing:
+            raise BadInput(f"{key}.{missing[0]}: must be given, {name!r} has no default for it")
+        return factory(**arguments)
+
+    def field_types(self, name: str) -> dict[str, Any]:
+        """The type of each setting of a part, ranges and help among its annotations."""
+        hints = _hints(self.find(name))
+        return {k: hints.get(k, Any) for k in self.settings(name)}
+
+
+def name_of(choice: Choice) -> str:
+    """The name in a choice."""
+    return choice if isinstance(choice, str) else str(choice.get("name"))
+
+
+def suggestion(word: str, legal: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
     close = difflib.get_close_matches(word, list(legal), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _split(choice: Choice, key: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(choice, str):
+        return choice, {}
+    options = dict(choice)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise BadInput(f'{key} = {choice!r}: must have a name, such as {{name = "…"}}')
+    return name, options
+
+
+def _refuse_unknown(
+    options: Mapping[str, Any], legal: Mapping[str, inspect.Parameter], key: str, name: str
+) -> None:
+    if any(p.kind is p.VAR_KEYWORD for p in legal.values()):
+        return
+    for option in options:
+        if option not in legal:
+            hint = suggestion(option, legal) or f"; legal are {', '.join(legal) or 'none'}"
+            raise BadInput(f"{key}.{option}: is no setting of {name!r}{hint}")
+
+
+def _hints(factory: Factory) -> dict[str, Any]:
+    """Types of a factory's parameters; none where they cannot be told."""
+    target = factory.__init__ if inspect.isclass(factory) else factory  # type: ignore[misc]
+    try:
+        return get_type_hints(target, include_extras=True)
+    except (NameError, TypeError, SyntaxError):  # shapes of jaxtyping are no names
+        return {}
+
+
+def _checked(factory: Factory, options: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Options in the types that the factory states; the first that is not legal is refused."""
+    hints = _hints(factory)
+    checked = {}
+    for name, value in options.items():
+        hint = hints.get(name, Any)
+        try:
+            checked[name] = TypeAdapter(hint, config=_ANY_TYPE).validate_python(value)
+        except ValidationError as error:
+            message = error.errors()[0]["msg"].replace("Input should", "must", 1)
+            raise BadInput(f"{key}.{name} = {value!r}: {message}") from None
+    return checked

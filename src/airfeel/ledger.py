@@ -1,65 +1,109 @@
-"""The books: every cost of a round, recomputed from Fading and Plan."""
+"""The books: every cost of a round, recomputed from Fading, Plan and Delivery."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
 from airfeel.compress.masks import overlap
-from airfeel.radio.air import air_slots, needed_energy, segment_energy
+from airfeel.radio.air import analog_energy, segment_energy
 from airfeel.radio.power import rates
-from airfeel.types import Costs, Fading, Payload, Plan, Report, State
+from airfeel.segments import air_slots
+from airfeel.types import (
+    BadInput,
+    Costs,
+    Delivery,
+    Fading,
+    Happened,
+    Meter,
+    Plan,
+    Report,
+    Said,
+    Turn,
+)
+
+_NAN = float("nan")
 
 
-def account(payload: Payload, fading: Fading, plan: Plan) -> Costs:
-    """Slots, bits and energy of one round.
+def account(
+    meters: Sequence[Meter], turn: Turn, said: Said, fading: Fading, plan: Plan, delivery: Delivery
+) -> Costs:
+    """Slots, bits and energy of one round: the uplink's, and what further meters read."""
+    costs = uplink(said, fading, plan)
+    if not meters:
+        return costs
+    energy, slots, columns = costs.energy, 0, dict[str, float]()
+    for meter in meters:
+        reading = meter(turn, said, fading, plan, delivery)
+        if set(reading.columns) != set(meter.columns):
+            told = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
+            raise BadInput(f"meter {type(meter).__name__}: {told}")
+        slots += reading.slots
+        energy = energy if reading.energy is None else energy + reading.energy
+        columns |= reading.columns
+    return Costs(costs.slots_air, costs.slots_digital, costs.bits, energy, slots, columns)
+
+
+def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
+    """Slots, bits and energy of the uplink.
 
     A scheduled device spends P[g]_n in the air and its own U[l]_n slots times its digital power,
     U[l]_n = ⌈Q/R_n⌉; batches follow each other, within a batch the slowest sets the time.
     """
     n, m = fading.gain.shape
-    energy, own = np.zeros(n), np.zeros(n)
-    spoken = plan.active[payload.devices]
-    who = payload.devices[spoken]
+    energy, own, bits = np.zeros(n), np.zeros(n), np.zeros(n)
+    bits[said.devices] = said.bits
+    spoken = plan.active[said.devices]
+    who = said.devices[spoken]
     if plan.scalar > 0.0:
-        energy[who] = needed_energy(payload.energy[spoken], fading.gain2[who], plan.scalar)
+        energy[who] = analog_energy(said, fading, plan, spoken)
     talking = plan.batch >= 0
     own[talking] = np.ceil(
-        payload.bits / rates(plan.power[talking], fading.gain2[talking], fading.noise)
+        bits[talking] / rates(plan.power[talking], fading.gain2[talking], fading.noise)
     )
     energy += own * plan.power.sum(axis=1)
     digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
     analog = plan.scalar > 0.0 and len(who) > 0
     return Costs(
-        slots_air=air_slots(len(payload.support), m) if analog else 0,
+        slots_air=air_slots(said.symbols.shape[1], m) if analog else 0,
         slots_digital=digital,
-        bits=payload.bits * len(who),
+        bits=_total(bits[who]),
         energy=energy,
     )
 
 
 def report_on(
-    state: State,
-    fading: Fading,
-    payload: Payload,
-    plan: Plan,
-    costs: Costs,
-    update: Float[Tensor, "D"],
-    ideal: Float[Tensor, "D"] | None,
+    turn: Turn, happened: Happened, notes: Sequence[str], ideal: Float[Tensor, "D"] | None
 ) -> Report:
-    """The round after `state` as the books see it; `ideal` is the mean that no channel touched."""
-    loss = payload.loss[payload.finite]
+    """The round as the books see it; `ideal` is the mean that no channel touched.
+
+    notes: names of the codec's notes that rows show.
+    """
+    said, decoded = happened.said, happened.decoded
+    loss = said.loss[said.finite]
+    told = {} if decoded is None else decoded.notes
+    own = {name: float(told.get(name, _NAN)) for name in notes}
     return Report(
-        round=state.round + 1,
-        fading=fading,
-        plan=plan,
-        costs=costs,
-        update_norm=_energy(update) ** 0.5,
-        distortion=float("nan")
-        if ideal is None
-        else _ratio(_energy(update - ideal), _energy(ideal)),
-        mask_overlap=overlap(payload.support, state.support),
-        train_loss=float(loss.mean()) if len(loss) else float("nan"),
+        round=turn.round,
+        fading=happened.fading,
+        plan=happened.plan,
+        costs=happened.costs,
+        update_norm=_energy(happened.moved) ** 0.5,
+        distortion=_NAN
+        if ideal is None or decoded is None
+        else _ratio(_energy(decoded.update - ideal), _energy(ideal)),
+        mask_overlap=overlap(said.agreed.support, turn.state.support),
+        train_loss=float(loss.mean()) if len(loss) else _NAN,
+        columns={**happened.costs.columns, **own},
     )
+
+
+def _total(bits: np.ndarray) -> float:
+    """A sum; of equal numbers their product, which does not depend on an order."""
+    if len(bits) and (bits == bits[0]).all():
+        return float(bits[0]) * len(bits)
+    return float(bits.sum())
 
 
 def _energy(x: Float[Tensor, "D"]) -> float:
@@ -68,4 +112,4 @@ def _energy(x: Float[Tensor, "D"]) -> float:
 
 
 def _ratio(error: float, signal: float) -> float:
-    return error / signal if signal > 0.0 else float("nan")
+    return error / signal if signal > 0.0 else _NAN

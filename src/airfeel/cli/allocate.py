@@ -12,8 +12,8 @@ from rich.table import Table
 
 from airfeel.experiment import allocation
 from airfeel.experiment.allocation import Outcome
-from airfeel.radio.allocate import ALLOCATORS
-from airfeel.radio.fading import Rayleigh
+from airfeel.catalogues import ALLOCATORS
+from airfeel.radio.fading import rayleigh
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Fading
 
@@ -46,7 +46,7 @@ def allocate(
     if gains:
         gain = allocation.read_gains(gains)
     else:
-        gain = Rayleigh()(1, (devices, subchannels), rng=Streams(seed).rng("fading", 1))
+        gain = rayleigh((devices, subchannels), rng=Streams(seed).rng("fading", 1))
     fading, limits = Fading(gain, noise), np.full(len(gain), power)
     names = [name for name in allocators.split(",") if name]
     if not names:

@@ -1,5 +1,6 @@
-"""What the runner asks of an engine beside the rounds: to give and to take back the memory."""
+"""What the runner asks of an engine beside the rounds: to give and take back its buffers."""
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -9,13 +10,13 @@ from airfeel.types import Engine
 
 
 class Lost(ConnectionError):
-    """A worker of the engine is gone, and the memory of its devices with it."""
+    """A worker of the engine is gone, and what its devices remember with it."""
 
 
 @runtime_checkable
 class Keeper(Engine, Protocol):
-    """An engine whose memory can be saved and put back; it raises Lost where a part of it died."""
+    """An engine whose buffers can be saved and put back; it raises Lost where a part of it died."""
 
     @property
-    def memory(self) -> Float[Tensor, "N D"]: ...
-    def restore(self, memory: Float[Tensor, "N D"]) -> None: ...
+    def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]: ...
+    def restore(self, buffers: Mapping[str, Float[Tensor, "N D"]]) -> None: ...

@@ -6,8 +6,8 @@ that it keeps up to date itself. A round sends it the last global update, and ta
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +19,24 @@ from torch import Tensor
 from airfeel.engines.base import Lost
 from airfeel.engines.cluster import Kit, actor_shares, pack, ray_module, unpack
 from airfeel.engines.threads import Threads
-from airfeel.types import BadInput, Compress, Dice, Learn, Payload, State, World
+from airfeel.types import (
+    Agreed,
+    BadInput,
+    Codec,
+    Delivery,
+    Dice,
+    Invited,
+    Learn,
+    Said,
+    State,
+    Turn,
+    World,
+)
 
 _PATIENCE = 60.0  # seconds after which a run that waits for free CPUs says so
 _News = tuple[np.ndarray | None, np.ndarray | None]  # the model and the update, where they are new
-_ROWS = ("finite", "loss", "common", "index", "value", "energy")
+_ROWS = ("finite", "loss", "common", "index", "value", "bits", "energy")
+_MAYBE = ("signal", "norm")  # rows that not every codec has
 
 
 class Shard:
@@ -33,45 +46,61 @@ class Shard:
     """
 
     def __init__(
-        self, kit: Kit, devices: range, shards: tuple[Int64[np.ndarray, "_"], ...], memory: str
+        self,
+        kit: Kit,
+        devices: range,
+        shards: tuple[Int64[np.ndarray, "_"], ...],
+        memory: str,
+        buffers: Sequence[str],
     ) -> None:
         world, self._learn = unpack(kit)
         none = (np.zeros(0, dtype=np.int64),)
         rest = len(world.power) - devices.stop
         world = replace(world, shards=none * devices.start + shards + none * rest)
-        self._engine = Threads(world, 1, memory, devices)
+        self._engine = Threads(world, 1, memory, devices, buffers)
         self._state = _blank(world)
 
     def ready(self) -> None:
         """Answers once the actor is there."""
 
     def prepare(
-        self, round: int, news: _News, compress: Compress, invited: np.ndarray, streams: Dice
-    ) -> tuple[np.ndarray, ...]:
-        """The rows of the invited devices' payload."""
+        self,
+        round: int,
+        news: _News,
+        codec: Codec,
+        agreed: Agreed,
+        invited: Invited,
+        streams: Dice,
+    ) -> dict[str, np.ndarray]:
+        """The rows of what the invited devices say, by name."""
         theta, update = (None if a is None else self._tensor(a) for a in news)
         if update is not None:
             theta = self._state.theta + update if theta is None else theta
             self._state = replace(self._state, theta=theta, update=update)
-        state = replace(self._state, round=round)
-        said = self._engine.prepare(self._learn, compress, state, invited, streams)
-        return tuple(_array(getattr(said, name)) for name in _ROWS)
+        turn = Turn(self._engine.world, replace(self._state, round=round), streams)
+        said = self._engine.prepare(
+            turn, self._learn, codec, _on(agreed, self._state.theta), invited
+        )
+        names = [*_ROWS, *(name for name in _MAYBE if getattr(said, name) is not None)]
+        return {name: _array(getattr(said, name)) for name in names}
 
     def add_up(self, total: np.ndarray | None, active: np.ndarray) -> np.ndarray:
         """A link of the sum over devices: what came before, and the own devices' x."""
         before = torch.zeros_like(self._state.theta) if total is None else self._tensor(total)
         return _array(self._engine.add_up(before, active))
 
-    def commit(self, active: np.ndarray) -> None:
-        self._engine.commit(active)
+    def commit(self, delivery: Delivery) -> None:
+        self._engine.commit(delivery)
 
-    def memory(self) -> np.ndarray:
-        """The error memory as bytes: NumPy does not know every number type of PyTorch."""
-        return _array(self._engine.memory.view(torch.uint8))
+    def buffer(self, name: str) -> np.ndarray:
+        """A buffer as bytes: NumPy does not know every number type of PyTorch."""
+        return _array(self._engine.buffers[name].view(torch.uint8))
 
-    def restore(self, memory: np.ndarray) -> None:
-        saved = torch.from_numpy(memory.copy()).view(self._engine.memory.dtype)
-        self._engine.restore(saved)
+    def restore(self, buffers: dict[str, np.ndarray]) -> None:
+        kinds = self._engine.buffers
+        self._engine.restore(
+            {k: torch.from_numpy(v.copy()).view(kinds[k].dtype) for k, v in buffers.items()}
+        )
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array.copy()).to(self._state.theta.device)
@@ -83,12 +112,21 @@ class RayEngine:
     It is made for one `learn`, which the actors are given along with the samples.
     """
 
-    def __init__(self, world: World, learn: Learn, actors: int = 0, memory: str = "ram") -> None:
+    def __init__(
+        self,
+        world: World,
+        learn: Learn,
+        actors: int = 0,
+        memory: str = "ram",
+        buffers: Sequence[str] = ("memory",),
+    ) -> None:
         self._ray = ray_module()
         self._learn = learn
+        self._names = tuple(buffers)
+        self._devices = np.zeros(0, dtype=np.int64)  # who was invited in the round under way
         self._actors: list[Any] = []
         self._commits: list[Any] = []
-        self._here = Threads(world, memory=memory, devices=range(0))  # evaluates
+        self._here = Threads(world, memory=memory, devices=range(0), buffers=buffers)  # evaluates
         self._known = _blank(world)  # what the actors know
         try:
             self._share_out(world, actors, memory)
@@ -103,7 +141,9 @@ class RayEngine:
         kit = ray.put(pack(ray, world, self._learn))
         options = {"num_cpus": 1, "num_gpus": gpus, "scheduling_strategy": "SPREAD"}
         make = ray.remote(**options)(Shard).remote
-        self._actors = [make(kit, p, world.shards[p.start : p.stop], memory) for p in self._parts]
+        self._actors = [
+            make(kit, p, world.shards[p.start : p.stop], memory, self._names) for p in self._parts
+        ]
         self._await(lambda: actor_shares(actors, ray.cluster_resources(), on_gpu)[0])
 
     def _await(self, room: Callable[[], int]) -> None:
@@ -119,37 +159,27 @@ class RayEngine:
         self._hear(there)
 
     def prepare(
-        self,
-        learn: Learn,
-        compress: Compress,
-        state: State,
-        invited: Bool[np.ndarray, "N"],
-        streams: Dice,
-    ) -> Payload:
+        self, turn: Turn, learn: Learn, codec: Codec, agreed: Agreed, invited: Invited
+    ) -> Said:
         """Tell the actors what is new, and put together what their devices would say."""
-        assert learn is self._learn, "the actors were made for another way of learning"
+        if learn is not self._learn:
+            raise RuntimeError("the actors were made for another way of learning")
         self._settled()
-        news = self._ray.put(_news(self._known, state))
-        told = self._tell("prepare", state.round, news, compress, invited, streams)
-        support = compress.support(state.update)
+        state = turn.state
+        put = self._ray.put
+        news, shared = put(_news(self._known, state)), put(_on(agreed, torch.zeros(0)))
+        told = self._tell("prepare", state.round, news, codec, shared, invited, turn.streams)
         answers = self._hear(told)
         self._known = state
-        rows = [a for a in answers if len(a[0])] or answers[:1]  # rows of nobody have no width
-        finite, loss, common, index, value, energy = (
-            np.concatenate(column) for column in zip(*rows, strict=True)
-        )
-        device = state.theta.device
-        return Payload(
-            devices=np.flatnonzero(invited),
-            finite=finite,
-            support=support,
-            common=torch.from_numpy(common).to(device),
-            index=torch.from_numpy(index).to(device),
-            value=torch.from_numpy(value).to(device),
-            energy=energy,
-            bits=compress.bits,
-            loss=loss,
-        )
+        rows = [a for a in answers if len(a["finite"])] or answers[:1]  # rows of nobody: no width
+        whole = {name: np.concatenate([a[name] for a in rows]) for name in rows[0]}
+        tensors = {
+            name: torch.from_numpy(whole.pop(name)).to(state.theta.device)
+            for name in ("common", "index", "value", "signal")
+            if name in whole
+        }
+        self._devices = np.flatnonzero(invited.who)
+        return Said(devices=self._devices, agreed=agreed, **tensors, **whole)
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x: the sum goes from actor to actor, in device order."""
@@ -160,22 +190,28 @@ class RayEngine:
         (found,) = self._hear([total])
         return torch.from_numpy(found.copy()).to(self._known.theta.device) / int(active.sum())
 
-    def commit(self, active: Bool[np.ndarray, "N"]) -> None:
-        """Every actor keeps the new memory of its scheduled devices; nobody waits for it."""
-        self._commits = self._tell("commit", active)
+    def commit(self, delivery: Delivery) -> None:
+        """Every actor lets its devices remember; nobody waits for it."""
+        starts = [part.start for part in self._parts]
+        bounds = [*np.searchsorted(self._devices, starts), len(self._devices)]
+        parts = [delivery.rows(slice(*pair)) for pair in pairwise(bounds)]
+        pairs = zip(self._actors, parts, strict=True)
+        self._commits = [actor.commit.remote(part) for actor, part in pairs]
 
     @property
-    def memory(self) -> Float[Tensor, "N D"]:
-        """All devices' error memory, fetched from the actors."""
+    def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]:
+        """All devices' buffers, fetched from the actors."""
         self._settled()
-        whole = np.concatenate(self._hear(self._tell("memory")))
-        return torch.from_numpy(whole).view(self._here.memory.dtype)
+        kinds = self._here.buffers
+        whole = {n: np.concatenate(self._hear(self._tell("buffer", n))) for n in self._names}
+        return {n: torch.from_numpy(rows).view(kinds[n].dtype) for n, rows in whole.items()}
 
-    def restore(self, memory: Float[Tensor, "N D"]) -> None:
-        """Give every actor its devices' rows of a memory that was saved."""
-        rows = _array(memory.contiguous().view(torch.uint8))
+    def restore(self, buffers: Mapping[str, Float[Tensor, "N D"]]) -> None:
+        """Give every actor its devices' rows of buffers that were saved."""
+        rows = {n: _array(buffers[n].contiguous().view(torch.uint8)) for n in self._names}
         pairs = zip(self._actors, self._parts, strict=True)
-        self._hear([actor.restore.remote(rows[p.start : p.stop]) for actor, p in pairs])
+        shares = [(a, {n: r[p.start : p.stop] for n, r in rows.items()}) for a, p in pairs]
+        self._hear([actor.restore.remote(share) for actor, share in shares])
 
     def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
         """Accuracy and loss on the test set, which the driver has."""
@@ -236,6 +272,13 @@ def _news(known: State, state: State) -> _News:
 def _same(a: Tensor, b: Tensor) -> bool:
     """Equal bit by bit, signs of zeros and NaNs too."""
     return torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+
+
+def _on(agreed: Agreed, like: Tensor) -> Agreed:
+    """The same with its tensors where another one lies."""
+    moved = {f.name: getattr(agreed, f.name) for f in fields(agreed)}
+    tensors = {k: v.to(like.device) for k, v in moved.items() if isinstance(v, Tensor)}
+    return replace(agreed, **tensors)
 
 
 def _array(value: Tensor | np.ndarray) -> np.ndarray:

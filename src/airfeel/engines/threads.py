@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -10,10 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compress.memory import compensate, remember
-from airfeel.learn.evaluate import evaluate
 from airfeel.radio.air import segment_energy
-from airfeel.types import Compress, Dice, Learn, Payload, State, World
+from airfeel.types import Agreed, Codec, Delivery, Invited, Learn, Said, Turn, Words, World
 
 
 def _settle_in() -> None:
@@ -23,7 +22,7 @@ def _settle_in() -> None:
 
 
 def _zeros(world: World, rows: int, kind: str) -> Float[Tensor, "{rows} D"]:
-    """An empty error memory: in RAM, in a file that goes with the process, or at half the size."""
+    """An empty buffer: in RAM, in a file that goes with the process, or at half the size."""
     theta = world.model.initial()
     shape = (rows, world.dim)
     if kind == "file" and rows:
@@ -35,50 +34,69 @@ def _zeros(world: World, rows: int, kind: str) -> Float[Tensor, "{rows} D"]:
 
 
 class _Sheet:
-    """What devices say, each put into its row by the worker that has it in its cache."""
+    """Rows of what devices say, written in place by the workers."""
 
     def __init__(self, rows: int, subchannels: int) -> None:
-        self._said: list[Tensor] = []  # common, index and value; the first to come tells how wide
+        self._whole: dict[str, Tensor] = {}  # by name; the first block to come tells how wide
         self._lock = Lock()
         self._finite, self._loss = np.zeros(rows, dtype=bool), np.zeros(rows)
-        self._energy = np.zeros((rows, subchannels))
+        self._bits, self._energy = np.zeros(rows), np.zeros((rows, subchannels))
+        self._norm: Float64[np.ndarray, "n"] | None = None
 
     def write(
         self,
         rows: slice,
         finite: Bool[np.ndarray, "n"],
         loss: Float64[np.ndarray, "n"],
-        *said: Tensor,
+        words: Words,
     ) -> None:
+        parts = {"common": words.common, "index": words.index, "value": words.value}
+        if words.signal is not None:
+            parts["signal"] = words.signal
         with self._lock:
-            if not self._said:
-                shapes = [(len(self._loss), part.shape[1]) for part in said]
-                self._said = [p.new_empty(s) for p, s in zip(said, shapes, strict=True)]
-        for whole, part in zip(self._said, said, strict=True):
-            whole[rows] = part
-        self._finite[rows], self._loss[rows] = finite, loss
-        self._energy[rows] = segment_energy(said[0], self._energy.shape[1])
+            if not self._whole:
+                count = len(self._loss)
+                self._whole = {k: p.new_empty((count, p.shape[1])) for k, p in parts.items()}
+            if words.norm is not None and self._norm is None:
+                self._norm = np.zeros(len(self._loss))
+        for name, part in parts.items():
+            self._whole[name][rows] = part
+        self._finite[rows], self._loss[rows], self._bits[rows] = finite, loss, words.bits
+        if words.norm is not None and self._norm is not None:
+            self._norm[rows] = words.norm
+        symbols = words.common if words.signal is None else words.signal
+        self._energy[rows] = segment_energy(symbols, self._energy.shape[1])
 
-    def payload(
-        self,
-        devices: Int64[np.ndarray, "n"],
-        support: Int64[Tensor, "K"],
-        bits: float,
-        like: Float[Tensor, "n D"],
-    ) -> Payload:
+    def said(
+        self, devices: Int64[np.ndarray, "n"], agreed: Agreed, like: Float[Tensor, "n D"]
+    ) -> Said:
         none = like.new_zeros((0, 0))
-        nothing = [none.new_zeros((0, len(support))), none.long(), none]
-        common, index, value = self._said or nothing
-        finite, loss, energy = self._finite, self._loss, self._energy
-        return Payload(devices, finite, support, common, index, value, energy, bits, loss)
+        nothing = {"common": none.new_zeros((0, len(agreed.support))), "index": none.long()}
+        found = self._whole or nothing | {"value": none}
+        return Said(
+            devices=devices,
+            finite=self._finite,
+            agreed=agreed,
+            common=found["common"],
+            index=found["index"],
+            value=found["value"],
+            bits=self._bits,
+            energy=self._energy,
+            loss=self._loss,
+            signal=found.get("signal"),
+            norm=self._norm,
+        )
 
 
 class Threads:
-    """Owns the error memory [N D] and the buffer x [n D] of the round under way.
+    """Owns the devices' buffers [N D] and the buffer x [n D] of the round under way.
 
     On a CPU every worker computes with one intra-op thread, and so does the process while the
     engine is open: sums then do not depend on how many threads there are. A GPU has one worker.
-    `devices` are the consecutive ids that it looks after, all of them unless told otherwise.
+
+    world: of the run. workers: threads, 0 for all cores. memory: `ram`, `file` or `bfloat16`.
+    devices: the consecutive ids that it looks after, all of them unless told otherwise.
+    buffers: names of what the scheme's codec keeps for each device.
     """
 
     def __init__(
@@ -87,54 +105,54 @@ class Threads:
         workers: int = 0,
         memory: str = "ram",
         devices: range | None = None,
+        buffers: Sequence[str] = ("memory",),
     ) -> None:
         self.world = world
         self.devices = range(world.devices) if devices is None else devices
         self._kind = memory
-        self.memory = _zeros(world, len(self.devices), memory)
-        on_gpu = self.memory.device.type != "cpu"
+        self._held = {name: _zeros(world, len(self.devices), memory) for name in buffers}
         self._intra_op = torch.get_num_threads()
         torch.set_num_threads(1)
+        on_gpu = world.model.device.type != "cpu"
         self._workers = 1 if on_gpu else workers or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._workers, initializer=_settle_in)
         self._x = world.model.initial().new_empty((0, world.dim))
-        self._payload: Payload | None = None
+        self._round: tuple[Codec, Said] | None = None  # the round under way
+
+    @property
+    def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]:
+        """What the codec keeps for each device, by name."""
+        return self._held
 
     def prepare(
-        self,
-        learn: Learn,
-        compress: Compress,
-        state: State,
-        invited: Bool[np.ndarray, "N"],
-        streams: Dice,
-    ) -> Payload:
-        """On each invited device: learn, add the memory, compress. What is not sent stays here."""
-        t = state.round + 1
+        self, turn: Turn, learn: Learn, codec: Codec, agreed: Agreed, invited: Invited
+    ) -> Said:
+        """On each invited device: learn, add the memory, encode. What is not sent stays here."""
         first, stop = self.devices.start, self.devices.stop
-        devices = first + np.flatnonzero(invited[first:stop])
-        support = compress.support(state.update)
+        devices = first + np.flatnonzero(invited.who[first:stop])
         if len(self._x) != len(devices):
             self._x = self._x[:0].clone()  # the old buffer goes before the new one comes
             self._x = self._x.new_empty((len(devices), self.world.dim))
         turns = -(-len(devices) // (self._workers * learn.block)) or 1
         size = -(-len(devices) // (self._workers * turns)) or 1  # as many blocks for each worker
 
-        sheet = _Sheet(len(devices), self.world.subchannels)
+        sheet, memory = _Sheet(len(devices), self.world.subchannels), codec.memory
 
         def work(first: int) -> None:
             part = devices[first : first + size]
-            batch_dice = streams.uniform("batch", t, part, learn.dice)
-            level_dice = streams.uniform("quantize", t, part, compress.dice)
-            delta, loss = learn(self.world, state.theta, part, t, batch_dice)
+            batch_dice = turn.streams.uniform("batch", turn.round, part, learn.dice)
+            level_dice = turn.streams.uniform("quantize", turn.round, part, codec.dice)
+            delta, loss = learn(turn, part, batch_dice)
             rows = slice(first, first + len(part))
-            places = part - self.devices.start
-            finite = compensate(delta, self.memory, places, self._x[rows])
-            said = compress(self._x[rows], support, level_dice)
-            sheet.write(rows, finite, loss, *said)
+            x = self._x[rows]
+            finite = memory.compensate(delta, self._held, part - self.devices.start, x)
+            grant = None if invited.grant is None else invited.grant[part]
+            sheet.write(rows, finite, loss, codec.encode(x, agreed, part, level_dice, grant))
 
         list(self._pool.map(work, range(0, len(devices), size)))
-        self._payload = sheet.payload(devices, support, compress.bits, like=self._x)
-        return self._payload
+        said = sheet.said(devices, agreed, like=self._x)
+        self._round = codec, said
+        return said
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""
@@ -144,46 +162,50 @@ class Threads:
         self, total: Float[Tensor, "D"], active: Bool[np.ndarray, "N"]
     ) -> Float[Tensor, "D"]:
         """Add the scheduled devices' x to `total`, in place and in device order."""
-        assert self._payload is not None, "prepare comes first"
-        for x, spoken in zip(self._x, active[self._payload.devices], strict=True):
+        _, said = self._under_way()
+        for x, spoken in zip(self._x, active[said.devices], strict=True):
             if spoken:
                 total += x
         return total
 
-    def commit(self, active: Bool[np.ndarray, "N"]) -> None:
-        """Keep the new memory of the scheduled devices; all others keep the one they had.
+    def commit(self, delivery: Delivery) -> None:
+        """Let devices remember what did not arrive; who has nothing new keeps what it had.
 
-        Where most of all devices spoke, the buffer becomes the memory: few rows are copied then.
+        Where the memory of most of all devices changes, x becomes the memory: few rows are copied.
         """
-        assert self._payload is not None, "prepare comes first"
-        said = self._payload
-        spoken = active[said.devices]
-        most = len(spoken) == len(self.memory) < 2 * np.count_nonzero(spoken)
-        swap = self._kind == "ram" and most
+        codec, said = self._under_way()
+        self._round, memory = None, codec.memory
+        changed = memory.changes(said, delivery)
+        most = len(said.devices) == len(self.devices) < 2 * len(changed)
+        swap = self._kind == "ram" and memory.in_place and most
+        held = self._held | {memory.buffers[0]: self._x} if swap else self._held
 
-        sent = (said.support, said.common, said.index, said.value)
-        memory = self._x if swap else self.memory
-
-        def keep(rows: Int64[np.ndarray, "_"]) -> None:
+        def remember(rows: Int64[np.ndarray, "_"]) -> None:
             places = rows if swap else said.devices[rows] - self.devices.start
-            remember(self._x, rows, *sent, memory, places)
+            memory.remember(self._x, said, delivery, rows, held, places)
 
-        list(self._pool.map(keep, np.array_split(np.flatnonzero(spoken), 2 * self._workers)))
+        list(self._pool.map(remember, np.array_split(changed, 2 * self._workers)))
         if swap:
-            for i in np.flatnonzero(~spoken).tolist():
-                self._x[i] = self.memory[i]
-            self.memory, self._x = self._x, self.memory
-        self._payload = None
+            name = memory.buffers[0]
+            for i in np.setdiff1d(np.arange(len(self._x)), changed).tolist():
+                self._x[i] = self._held[name][i]
+            self._held[name], self._x = self._x, self._held[name]
 
-    def restore(self, memory: Float[Tensor, "N D"]) -> None:
-        """Put back a memory that was saved."""
-        self.memory.copy_(memory)
+    def restore(self, buffers: Mapping[str, Float[Tensor, "N D"]]) -> None:
+        """Put back buffers that were saved."""
+        for name, buffer in self._held.items():
+            buffer.copy_(buffers[name])
 
     def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
         """Accuracy and loss on the test set."""
-        return evaluate(self.world.model, self.world.data, theta, self._pool.map)
+        return self.world.model.evaluate(self.world.data, theta, self._pool.map)
 
     def close(self) -> None:
         """Stop the workers and give the process its intra-op threads back."""
         self._pool.shutdown()
         torch.set_num_threads(self._intra_op)
+
+    def _under_way(self) -> tuple[Codec, Said]:
+        if self._round is None:
+            raise RuntimeError("no round is under way: prepare comes before ideal and commit")
+        return self._round

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from airfeel.catalogue import look_up
-from airfeel.radio.allocate import ALLOCATORS, Paper
+from airfeel.catalogues import ALLOCATORS
+from airfeel.radio.allocate import Paper
 from airfeel.radio.bound import slots_bound
 from airfeel.radio.digital import Division, divide
 from airfeel.types import BadInput, Fading
@@ -44,13 +44,13 @@ def outcomes(
     bound_seconds: float = 10.0,
 ) -> list[Outcome]:
     """Every named allocator on the same sky."""
-    parts = {name: look_up(name, "--allocators", ALLOCATORS)() for name in names}
-    everyone = np.arange(len(power))
-    divide(everyone, power, fading, bits, Paper())  # the first call pays for warming up
+    parts = {name: ALLOCATORS.make(name, "--allocators") for name in names}
+    everyone, each = np.arange(len(power)), np.full(len(power), bits)
+    divide(everyone, power, fading, each, Paper())  # the first call pays for warming up
     found = []
     for name, part in parts.items():
         clock = perf_counter()
-        division = divide(everyone, power, fading, bits, part)
+        division = divide(everyone, power, fading, each, part)
         found.append((name, division, perf_counter() - clock))
     fewest = min(division.slots for _, division, _ in found)
     bound = _bound(fading, power, bits, fewest, bound_seconds)

@@ -2,22 +2,24 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from airfeel.catalogue import look_up
+from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
+from airfeel.experiment.assemble import assemble
 from airfeel.experiment.config import Experiment, Radio
+from airfeel.experiment.fields import scheduling
 from airfeel.learn import models, partition
-from airfeel.learn.backends import choose
+from airfeel.learn.backends import Backend
 from airfeel.learn.datasets import load
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
-from airfeel.radio.allocate import ALLOCATORS, Allocator, Exact
-from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, Trace
-from airfeel.schemes import SCHEMES, Settings
+from airfeel.radio.fading import Draw, Sky
+from airfeel.schemes import Settings
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Dataset, Dice, Scheme, World
+from airfeel.types import BadInput, Dataset, Dice, Scheme, Series, World
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,14 @@ def build(e: Experiment) -> Setup:
     model = _model(e, data, streams, device)
     power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
     world = World(model, _on(data, device), shards, e.radio.subchannels, power, e.slots)
-    return Setup(world, _scheme(e, world), streams)
+    backend = BACKENDS.make(
+        e.training.backend,
+        model=model,
+        data=world.data,
+        rule=RULES.make(e.training.rule or "sgd"),
+        dropout=e.model.dropout > 0,
+    )
+    return Setup(world, _scheme(e, world, backend), streams)
 
 
 def _compute_device(name: str) -> torch.device:
@@ -97,47 +106,40 @@ def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device)
     return FlatModel(module, classes=data.classes, dtype=dtype, device=device, buffers=m.buffers)
 
 
-def _scheme(e: Experiment, world: World) -> Scheme:
-    d = world.dim
-    k_global = round(e.scheme.global_sparsity * d)
-    made = look_up(e.scheme.name, "scheme.name", SCHEMES)(
-        Settings(
-            dim=d,
-            k_global=k_global,
-            k_local=min(round(e.scheme.local_sparsity * d), d - k_global),
-            bits=e.scheme.bits,
-            scheduled=e.scheduled,
-            fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
-            learn=LocalSGD(
-                choose(e.training.backend, world.model, world.data, e.model.dropout > 0),
-                e.training.local_steps,
-                e.training.batch_size,
-                e.training.learning_rate,
-            ),
-            allocate=_allocator(e.radio),
-            power_scalar=e.radio.power_scalar,
-            alpha=e.radio.alpha,
-            strict_bits=e.scheme.strict_bits,
-            scheduler=e.scheme.scheduler,
-            options=e.scheme.options,
-        )
+def _scheme(e: Experiment, world: World, backend: Backend) -> Scheme:
+    d, chosen = world.dim, e.scheme
+    k_global = round(chosen.global_sparsity * d)
+    inviting, schedule = scheduling(chosen.scheduler, chosen.invite, chosen.schedule)
+    settings = Settings(
+        dim=d,
+        k_global=k_global,
+        k_local=min(round(chosen.local_sparsity * d), d - k_global),
+        bits=chosen.bits,
+        scheduled=e.scheduled,
+        fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
+        learn=LocalSGD(
+            backend,
+            e.training.local_steps,
+            e.training.batch_size,
+            _series(e.training.learning_rate, "training.learning_rate"),
+        ),
+        allocate=ALLOCATORS.make(e.radio.allocator, time_limit=e.radio.allocator_seconds),
+        power_scalar=_series(e.radio.power_scalar, "radio.power_scalar"),
+        alpha=e.radio.alpha,
+        strict_bits=chosen.strict_bits,
+        inviting=inviting,
+        schedule=schedule,
+        options=chosen.options,
     )
-    if not isinstance(made, Scheme):
-        raise BadInput(f"scheme.name = {e.scheme.name!r}: must make a Scheme, made {type(made)}")
-    return made
+    return assemble(chosen, e.radio.meters, settings, world)
 
 
-def _allocator(radio: Radio) -> Allocator:
-    if radio.allocator == "exact":
-        return Exact(radio.allocator_seconds)
-    return look_up(radio.allocator, "radio.allocator", ALLOCATORS)()
+def _series(value: float | tuple[float, ...] | dict[str, Any], key: str) -> Series:
+    return SERIES.make(value, key) if isinstance(value, dict) else value
 
 
 def _draw(radio: Radio) -> Draw:
-    if radio.fading == "rayleigh":
-        return Rayleigh(radio.fading_scale)
-    if radio.fading == "rician":
-        return Rician(radio.fading_scale, radio.rician_factor)
-    if radio.fading == "trace":
-        return Trace(str(radio.trace), radio.fading_scale)
-    return Constant(radio.fading_scale)
+    known = {"scale": radio.fading_scale, "factor": radio.rician_factor}
+    trace = {} if radio.trace is None else {"file": radio.trace}
+    draw: Draw = FADINGS.make(radio.fading, **known, **trace)
+    return draw

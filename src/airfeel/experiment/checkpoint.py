@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -21,15 +20,16 @@ from torch import Tensor
 from airfeel.types import State
 
 _WAITS = 4  # for the disk at a time
+_BUFFER, _CARRY = "buffer.", "carry."
 NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state, the devices' error memory, and the bytes of each file that go with them."""
+    """A state, the devices' buffers, and the bytes of each file that go with them."""
 
     state: State
-    memory: Tensor
+    buffers: Mapping[str, Tensor]
     bytes: Mapping[str, int]
 
 
@@ -48,8 +48,9 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
         "update": state.update,
         "support": state.support,
         "spent": torch.from_numpy(state.spent),
-        "memory": checkpoint.memory,
-    } | {f"policy.{k}": torch.from_numpy(np.asarray(v)) for k, v in state.policy.items()}
+    }
+    tensors |= {f"{_BUFFER}{name}": buffer for name, buffer in checkpoint.buffers.items()}
+    tensors |= {f"{_CARRY}{name}": torch.as_tensor(value) for name, value in state.carry.items()}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     numbers = {"round": state.round, "slots": state.slots, "idle": state.idle}
     facts = json.dumps(numbers | {"bytes": dict(checkpoint.bytes)}, sort_keys=True)
@@ -71,22 +72,26 @@ def read(path: Path) -> Checkpoint:
         numbers = json.loads(facts)
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise Damaged(f"{path.name}: cannot be read ({error})") from error
-    policy = {
-        name.removeprefix("policy."): tensor.numpy()
-        for name, tensor in tensors.items()
-        if name.startswith("policy.")
-    }
-    state = State(
-        round=numbers["round"],
-        theta=tensors["theta"],
-        update=tensors["update"],
-        support=tensors["support"],
-        spent=tensors["spent"].numpy(),
-        slots=numbers["slots"],
-        idle=numbers["idle"],
-        policy=policy,
-    )
-    return Checkpoint(state, tensors["memory"], numbers["bytes"])
+    old = {"memory": f"{_BUFFER}memory"}  # names of the first checkpoints
+    tensors = {old.get(k, k).replace("policy.", _CARRY): v for k, v in tensors.items()}
+    try:
+        state = State(
+            round=numbers["round"],
+            theta=tensors["theta"],
+            update=tensors["update"],
+            support=tensors["support"],
+            spent=tensors["spent"].numpy(),
+            slots=numbers["slots"],
+            idle=numbers["idle"],
+            carry=_named(_CARRY, tensors),
+        )
+    except KeyError as error:
+        raise Damaged(f"{path.name}: lacks {error}") from error
+    return Checkpoint(state, _named(_BUFFER, tensors), numbers["bytes"])
+
+
+def _named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:

@@ -1,47 +1,32 @@
 """The settings of an experiment: one schema, with units and legal ranges."""
 
-import math
 from typing import Annotated, Any, Literal
 
-import tomli_w
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from airfeel.catalogue import look_up
+from airfeel.catalogue import Choice
+from airfeel.catalogues import (
+    ALLOCATORS,
+    BACKENDS,
+    CODECS,
+    FADINGS,
+    INVITES,
+    LOGGERS,
+    MASKS,
+    MEMORIES,
+    METERS,
+    MODELS,
+    PLANS,
+    RULES,
+    SCHEMES,
+    SKIES,
+    STEPS,
+    TRANSMITS,
+)
 from airfeel.compress.quantize import check_bits
-from airfeel.learn.models import MODELS
-from airfeel.radio.allocate import ALLOCATORS
-from airfeel.radio.schedule import SCHEDULERS
-from airfeel.schemes import SCHEMES
-from airfeel.schemes.settings import THRIFTY
-from airfeel.types import BadInput, Schedule
-
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, strict=True)]
-
-
-def _toml(value: dict[str, Any]) -> dict[str, Any]:
-    try:
-        tomli_w.dumps(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"must hold what TOML can write ({error})") from None
-    return value
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_toml)]
-
-
-def _positive_each(value: Any) -> Schedule:
-    """One positive number, or a list of them."""
-    values = value if isinstance(value, list | tuple) else [value]
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if not values or len(numbers) < len(values) or not all(0 < v < math.inf for v in numbers):
-        raise ValueError("must be a number above 0, or a list of such numbers")
-    return float(value) if values is not value else tuple(float(v) for v in values)
-
-
-Each = Annotated[float | tuple[float, ...], BeforeValidator(_positive_each)]  # one, or one for each
+from airfeel.errors import BadInput
+from airfeel.experiment.fields import LATER, Each, EachRound, Options, later, named, scheduling
+from airfeel.ranges import Count, NotNegative, Positive, Share, Whole
 
 
 class Section(BaseModel):
@@ -59,9 +44,7 @@ class Data(Section):
     dir: str | None = Field(None, description="folder of the data sets")
     standardise: bool = Field(True, description="inputs of zero mean and unit variance by channel")
     shape: tuple[Count, Count, Count] = Field((1, 8, 8), description="one synthetic sample")
-    classes: Annotated[int, Field(ge=0, strict=True)] = Field(
-        10, description="synthetic classes; 0 for regression"
-    )
+    classes: Whole = Field(10, description="synthetic classes; 0 for regression")
     samples: Count = Field(2000, description="synthetic training samples")
     test_samples: Count = Field(500, description="synthetic test samples")
 
@@ -69,7 +52,9 @@ class Data(Section):
 class Model(Section):
     """The network."""
 
-    name: str = Field("mlp", description="a model by name, or module:factory")
+    name: Annotated[Choice, named(MODELS)] = Field(
+        "mlp", description="a model by name, or module:factory"
+    )
     init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     hidden: Count = Field(64, description="hidden units of the mlp")
@@ -85,52 +70,95 @@ class Training(Section):
     devices: Count = Field(20, description="N")
     local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
     batch_size: Count = Field(64, description="B")
-    learning_rate: Each = Field(0.05, description="η, one number or one for each round")
+    learning_rate: EachRound = Field(
+        0.05, description="η, one number, one for each round, or a series by name"
+    )
     rounds: Count | None = Field(100, description="round limit; leave out for none")
     dtype: Literal["float32", "float64"] = "float32"
     device: str = Field("cpu", description="compute device: cpu, cuda, cuda:1, …")
-    backend: Literal["auto", "torch", "stacked", "native"] = Field(
+    backend: Annotated[Choice, named(BACKENDS)] = Field(
         "auto", description="what carries local SGD out; auto is the fastest that can"
+    )
+    rule: Annotated[Choice, named(RULES)] | None = later(
+        description="what a local step does; left out: plain SGD"
     )
 
 
 class SchemeChoice(Section):
     """The algorithm."""
 
-    name: str = Field("tcs-h", description="a scheme by name, or module:factory")
+    name: Annotated[Choice, named(SCHEMES)] = Field(
+        "tcs-h", description="a scheme by name, or module:factory"
+    )
     global_sparsity: Share = Field(0.2, description="φ[g], share of the model in the global mask")
     local_sparsity: Share = Field(0.05, description="φ[l], share of the model in a local mask")
     bits: Annotated[int, Field(strict=True)] = Field(16, description="q: 2 to 24, or 32")
     scheduled: Count | None = Field(
-        None, description="devices a round of the digital schemes; 65 % of all if left out"
+        None, description="devices per round of the digital schemes; 65 % of all if left out"
     )
     scheduler: str | None = Field(
         None,
-        description="power, random, round-robin, best-channel, proportional-fair, thrifty or all; "
-        "left out: power for tcs-h, random for the digital schemes",
+        description="invite and schedule in one word: power, random, round-robin, best-channel, "
+        "proportional-fair, thrifty or all",
     )
     strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
     options: Options = Field({}, description="for a user's own scheme")
+    invite: Annotated[Choice, named(INVITES)] | None = later(
+        description="who trains; left out: everyone for tcs-h, random for the digital schemes"
+    )
+    schedule: Literal["power", "thrifty", "all"] | None = later(
+        description="who speaks of those who trained; left out: power for tcs-h, else all"
+    )
+    mask: Annotated[Choice, named(MASKS)] | None = later(
+        description="rule of the global mask; left out: top"
+    )
+    memory: Annotated[Choice, named(MEMORIES)] | None = later(
+        description="what devices keep of what was not sent; left out: error-feedback"
+    )
+    step: Annotated[Choice, named(STEPS)] | None = later(
+        description="server optimiser; left out: add"
+    )
+    fade: Annotated[Choice, named(SKIES)] | None = later(
+        description="in place of the sky, or around it"
+    )
+    codec: Annotated[Choice, named(CODECS)] | None = later(
+        description="in place of the scheme's codec"
+    )
+    plan: Annotated[Choice, named(PLANS)] | None = later(
+        description="in place of the scheme's plan"
+    )
+    transmit: Annotated[Choice, named(TRANSMITS)] | None = later(
+        description="in place of the scheme's channel"
+    )
 
 
 class Radio(Section):
     """The uplink."""
 
     subchannels: Count = Field(25, description="M")
-    fading: Literal["none", "rayleigh", "rician", "trace"] = "rayleigh"
+    fading: Annotated[Choice, named(FADINGS)] = Field(
+        "rayleigh", description="how gains are drawn in a round"
+    )
     fading_scale: Positive = Field(1.0, description="Rayleigh scale; E|h|² is twice its square")
     rician_factor: NotNegative = Field(1.0, description="line of sight over scattered power")
     trace: str | None = Field(None, description=".npy file of gains, for fading = trace")
     mean_gain: Each = Field(1.0, description="factor on |h|², one or one for each device")
     noise: Positive = Field(1e-6, description="σ0², variance for one received element [W]")
     power: Each = Field(5e-3, description="P̄, average power limit [W], one or one for each device")
-    power_scalar: Each = Field(5.0, description="σ_t, one number or one for each round")
+    power_scalar: EachRound = Field(
+        5.0, description="σ_t, one number, one for each round, or a series by name"
+    )
     alpha: Each = Field(1.0, description="aggressiveness of scheduling, one or one for each device")
-    allocator: str = Field("paper", description="who gets which sub-channel, or module:factory")
+    allocator: Annotated[Choice, named(ALLOCATORS)] = Field(
+        "paper", description="who gets which sub-channel"
+    )
     allocator_seconds: Positive = Field(
         10.0, description="time limit of allocator = exact in a round"
     )
     symbol_seconds: Positive = Field(1e-6, description="length of a slot, for energy in joules")
+    meters: tuple[Annotated[Choice, named(METERS)], ...] = later(
+        (), description="further costs to be read"
+    )
 
 
 class Budget(Section):
@@ -149,32 +177,33 @@ class Budget(Section):
 class RunOptions(Section):
     """How the run is carried out."""
 
-    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    seed: Whole = 0
     eval_every: Count = Field(1, description="rounds between two looks at the test set")
     idle_limit: Count = Field(
         100, description="idle rounds in a row after which the run has stalled"
     )
-    checkpoint_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+    checkpoint_every: Whole = Field(
         0, description="rounds between two checkpoints; 0 leaves it to checkpoint_minutes"
     )
     checkpoint_minutes: Positive = Field(2.0, description="minutes after which one is due anyhow")
-    record_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+    record_every: Whole = Field(
         0, description="keep Fading and Plan of every so many rounds; 0 keeps none"
     )
     memory: Literal["ram", "file", "bfloat16"] = Field(
         "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
     )
-    threads: Annotated[int, Field(ge=0, strict=True)] = Field(
-        0, description="worker threads; 0 for all cores. Changes no result"
-    )
+    threads: Whole = Field(0, description="worker threads; 0 for all cores. Changes no result")
     engine: Literal["threads", "ray"] = Field(
         "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
     )
-    actors: Annotated[int, Field(ge=0, strict=True)] = Field(
+    actors: Whole = Field(
         0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
     )
     address: str | None = Field(
         None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"
+    )
+    loggers: tuple[Annotated[Choice, named(LOGGERS)], ...] = later(
+        (), description="where else rows are written"
     )
 
 
@@ -203,12 +232,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":
-        look_up(self.scheme.name, "scheme.name", SCHEMES)
-        look_up(self.model.name, "model.name", MODELS)
-        look_up(self.radio.allocator, "radio.allocator", ALLOCATORS)
-        if self.scheme.scheduler not in (None, THRIFTY, *SCHEDULERS):
-            legal = ", ".join((*SCHEDULERS, THRIFTY))
-            raise BadInput(f"scheme.scheduler = {self.scheme.scheduler!r}: must be one of {legal}")
+        scheduling(self.scheme.scheduler, self.scheme.invite, self.scheme.schedule)
         _check_bits(self.scheme.bits)
         n, rounds = self.training.devices, self.training.rounds
         for key in ("power", "alpha", "mean_gain"):
@@ -239,7 +263,8 @@ class Experiment(Section):
             )
         if self.training.rounds is None and self.slots == float("inf"):
             raise BadInput("training.rounds: without it a budget (budget.slots) is needed")
-        if (self.radio.fading == "trace") != (self.radio.trace is not None):
+        fading, trace = self.radio.fading, self.radio.trace
+        if isinstance(fading, str) and (fading == "trace") != (trace is not None):
             raise BadInput('radio.trace: give a file exactly when radio.fading = "trace"')
 
 
@@ -258,8 +283,30 @@ def _check_bits(bits: int) -> None:
         raise BadInput(f"scheme.{error}") from None
 
 
-def _length(key: str, value: Schedule, wanted: int, of: str) -> None:
+def _length(key: str, value: object, wanted: int, of: str) -> None:
     if isinstance(value, tuple) and len(value) != wanted:
         raise BadInput(
             f"{key} has {len(value)} values: must be one, or one for each of {of} = {wanted}"
         )
+
+
+def later_defaults() -> dict[str, dict[str, object]]:
+    """By section, the settings that came later, with their defaults."""
+    return {
+        section: {
+            name: field.default
+            for name, field in model.model_fields.items()
+            if isinstance(field.json_schema_extra, dict) and LATER in field.json_schema_extra
+        }
+        for section, model in SECTIONS.items()
+    }
+
+
+def as_table(e: "Experiment", *, exclude_none: bool = True) -> dict[str, dict[str, Any]]:
+    """The settings as nested tables; one that came later is left out while at its default."""
+    table = e.model_dump(mode="json", exclude_none=exclude_none)
+    for section, settings in later_defaults().items():
+        for name, default in settings.items():
+            if getattr(getattr(e, section), name) == default:
+                table[section].pop(name, None)
+    return table

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from airfeel.catalogue import suggestion
 from airfeel.experiment.config import SECTIONS, Experiment
-from airfeel.schemes import SCHEMES
+from airfeel.catalogues import SCHEMES
 from airfeel.types import BadInput
 
 _FOLDER = resources.files("airfeel.experiment") / "presets"
@@ -35,8 +35,7 @@ def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Expe
     for text in overrides:
         _override(table, text)
     for key, value in more.items():
-        section, _, name = key.partition("__")
-        table.setdefault(section, {})[name] = value
+        place(table, key.split("__"), value)
     return experiment(table)
 
 
@@ -66,17 +65,38 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _override(table: dict[str, Any], text: str) -> None:
+    """`section.key=value`, at any depth; a part that was named by a word becomes a table."""
     path, equals, value = text.partition("=")
-    section, dot, key = path.strip().partition(".")
-    if not (equals and dot and section and key):
+    keys = path.strip().split(".")
+    if not equals or len(keys) < 2 or not all(keys):
         raise BadInput(f"--set {text!r}: must be section.key=value, such as scheme.bits=8")
     try:
         parsed = tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()  # a bare word is a string
-    if not isinstance(table.setdefault(section, {}), dict):
-        raise BadInput(f"{section} = {table[section]!r}: must be a table of settings")
-    table[section][key] = parsed
+    place(table, keys, parsed)
+
+
+def place(table: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Put a value into nested tables, in place.
+
+    >>> table = {"radio": {"fading": "rician"}}
+    >>> place(table, ["radio", "fading", "factor"], 3.0)
+    >>> table
+    {'radio': {'fading': {'name': 'rician', 'factor': 3.0}}}
+    """
+    inner = table
+    for depth, key in enumerate(keys[:-1]):
+        found = inner.get(key, {})
+        if isinstance(found, str) and depth > 0:
+            found = {"name": found}
+        if not isinstance(found, dict):
+            raise BadInput(
+                f"{'.'.join(keys[: depth + 1])} = {found!r}: must be a table of settings"
+            )
+        inner[key] = found = dict(found)
+        inner = found
+    inner[keys[-1]] = value
 
 
 def _one_line(error: ValidationError) -> str:
@@ -87,8 +107,9 @@ def _one_line(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"{key}: is no setting{_legal(where)}"
     if first["type"] == "value_error":
-        message = str(first["ctx"]["error"])
-        return f"{key} = {first['input']!r}: {message}" if key else message
+        fault = first["ctx"]["error"]
+        named = isinstance(fault, BadInput)  # it says itself which setting is meant
+        return str(fault) if named or not key else f"{key} = {first['input']!r}: {fault}"
     message = first["msg"].replace("Input should", "must", 1)
     return f"{key} = {first['input']!r}: {message}"
 

@@ -38,11 +38,12 @@ _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED
 _NAN = float("nan")
 
 
-def first_row(accuracy: float, loss: float, seconds: float) -> Row:
-    """Row 0: the model w_0 that every scheme starts from, at no cost."""
+def first_row(accuracy: float, loss: float, seconds: float, more: Iterable[str] = ()) -> Row:
+    """Row 0: the model w_0 that every scheme starts from, at no cost; `more` columns are NaN."""
     row: Row = dict.fromkeys(ROUND_COLUMNS, 0)
     row |= dict.fromkeys(ROUND_COLUMNS[7:16], _NAN)
-    return row | {"dropped": 0, "test_accuracy": accuracy, "test_loss": loss, "seconds": seconds}
+    row |= {"dropped": 0, "test_accuracy": accuracy, "test_loss": loss, "seconds": seconds}
+    return row | dict.fromkeys(more, _NAN)
 
 
 def round_row(
@@ -72,6 +73,7 @@ def round_row(
         "test_accuracy": accuracy,
         "test_loss": loss,
         "seconds": seconds,
+        **report.columns,
     }
 
 
@@ -86,9 +88,9 @@ def cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
     return ["" if row[name] != row[name] else str(row[name]) for name in columns]
 
 
-def round_line(row: Row) -> str:
+def round_line(row: Row, columns: Iterable[str] = ROUND_COLUMNS) -> str:
     """A round as a line of rounds.csv."""
-    return ",".join(cells(row, ROUND_COLUMNS)) + "\n"
+    return ",".join(cells(row, columns)) + "\n"
 
 
 def device_lines(report: Report) -> str:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from airfeel import carry
 from airfeel.engines.base import Keeper, Lost
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
@@ -28,7 +29,7 @@ from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
 from airfeel.experiment.summary import summarise
 from airfeel.round import play_round, start
-from airfeel.types import BadInput, Reason, Report, State, World
+from airfeel.types import BadInput, Reason, Report, State, Turn, World
 
 _LOSSES = 3  # in a row, without a checkpoint in between, that a run survives
 
@@ -79,8 +80,8 @@ def run(
     """Carry out an experiment; with `out`, into that folder, which must be new or empty."""
     setup = build(experiment)
     with ExitStack() as stack:
-        make = _engine_maker(experiment, setup, stack)
-        store = stack.enter_context(Store(Path(out), experiment)) if out is not None else None
+        make, more = _engine_maker(experiment, setup, stack), setup.scheme.columns
+        store = stack.enter_context(Store(Path(out), experiment, more=more)) if out else None
         loop = _Loop(experiment, setup, make, store, tuple(watchers), signals or Signals(), stack)
         return loop.play()
 
@@ -98,7 +99,9 @@ def resume(
     setup = build(experiment)
     with ExitStack() as stack:
         make = _engine_maker(experiment, setup, stack)
-        store = stack.enter_context(Store(folder, experiment, resume=True))
+        store = stack.enter_context(
+            Store(folder, experiment, resume=True, more=setup.scheme.columns)
+        )
         for fault in store.faults:
             went = store.found.state.round if store.found else 0
             warnings.warn(f"{fault}; going on from round {went}", stacklevel=2)
@@ -108,10 +111,12 @@ def resume(
 
 def _engine_maker(e: Experiment, setup: Setup, stack: ExitStack) -> Callable[[], Keeper]:
     """What makes the run's engine, again if need be; a cluster is joined until the stack ends."""
+    world, scheme = setup.world, setup.scheme
+    buffers = scheme.codec.memory.buffers
     if e.run.engine == "threads":
-        return lambda: Threads(setup.world, e.run.threads, e.run.memory)
+        return lambda: Threads(world, e.run.threads, e.run.memory, buffers=buffers)
     stack.enter_context(joined(e.run.address, e.run.actors))
-    return lambda: RayEngine(setup.world, setup.scheme.learn, e.run.actors, e.run.memory)
+    return lambda: RayEngine(world, scheme.learn, e.run.actors, e.run.memory, buffers)
 
 
 @dataclass
@@ -156,7 +161,8 @@ class _Loop:
             raise loss
         if self.store:
             self.store.__exit__()
-            again = Store(self.store.folder, self.e, resume=True)
+            more = self.setup.scheme.columns
+            again = Store(self.store.folder, self.e, resume=True, more=more)
             self.store = self.stack.enter_context(again)
         else:
             del self.written[self.safe.bytes["rows"] if self.safe else 0 :]
@@ -170,15 +176,17 @@ class _Loop:
             path = self.store.folder / "rounds.csv"
             self.written = rows.read_rows(path) if found else []
         if found:
-            self.engine.restore(found.memory)
+            self.engine.restore(found.buffers)
             for watcher in self.watchers:
                 watcher.row(self.written[-1])
-            return found.state
+            fresh = carry.begin(self.setup.scheme, self.setup.world, found.state.update)
+            return replace(found.state, carry=carry.restore(fresh, found.state.carry))
         clock = time.perf_counter()
         setup = self.setup
-        state = start(setup.scheme.learn, setup.world, setup.streams, self.engine)
+        state = start(setup.scheme, setup.world, setup.streams, self.engine)
         look = self.engine.evaluate(state.theta)
-        self.keep(rows.first_row(*look, time.perf_counter() - clock), None)
+        seconds = time.perf_counter() - clock
+        self.keep(rows.first_row(*look, seconds, setup.scheme.columns), None)
         return state
 
     def round(self, state: State) -> tuple[State, str | None]:
@@ -187,9 +195,8 @@ class _Loop:
         clock = time.perf_counter()
         t = state.round + 1
         look = t % e.run.eval_every == 0 or t == e.training.rounds
-        after, report = play_round(
-            setup.scheme, setup.world, state, setup.streams, self.engine, measure=look
-        )
+        turn = Turn(setup.world, state, setup.streams)
+        after, report = play_round(setup.scheme, turn, self.engine, measure=look)
         if report is None:
             return state, "budget"
         seen = self.engine.evaluate(after.theta) if look else (math.nan, math.nan)
@@ -220,9 +227,9 @@ class _Loop:
     def save(self, state: State) -> None:
         """A checkpoint: in the store, or for want of one here, where the engine may lose a part."""
         if self.store:
-            self.store.save(state, self.engine.memory)
+            self.store.save(state, self.engine.buffers)
         elif self.e.run.engine == "ray":
-            self.safe = Checkpoint(state, self.engine.memory, {"rows": len(self.written)})
+            self.safe = Checkpoint(state, dict(self.engine.buffers), {"rows": len(self.written)})
         self.saved_at = time.monotonic()
         self.losses = 0
 
@@ -230,7 +237,7 @@ class _Loop:
         accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))
         if math.isnan(loss):
             accuracy, loss = self.engine.evaluate(state.theta)
-        columns = rows.columns(self.written, rows.ROUND_COLUMNS)
+        columns = rows.columns(self.written, [*rows.ROUND_COLUMNS, *self.setup.scheme.columns])
         summary = summarise(self.e, self.setup, state, columns, reason, accuracy, loss)
         if self.store:
             self.store.finish(summary, self.setup.world.model.named(state.theta))

@@ -16,6 +16,7 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from importlib import metadata
@@ -29,28 +30,31 @@ from torch import Tensor
 
 from airfeel.experiment import checkpoint, record
 from airfeel.experiment.checkpoint import Checkpoint, write_all
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import Experiment, as_table
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
-_TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
+_TABLES = ("rounds.csv", "devices.csv")
 _SECONDS = 1.0  # that a row may wait for others
 _LEFTOVERS = {".lock", "config.toml.part"}
 _NO_EFFECT = {  # on any result
     *("threads", "checkpoint_every", "checkpoint_minutes"),
-    *("engine", "actors", "address"),
+    *("engine", "actors", "address", "loggers"),
 }
 
 
 def as_toml(e: Experiment) -> str:
     """The fully resolved settings as TOML; a setting that is off is left out."""
-    return tomli_w.dumps(e.model_dump(mode="json", exclude_none=True))
+    return tomli_w.dumps(as_table(e))
 
 
 def fingerprint(e: Experiment) -> str:
     """What decides a run's result, hashed: the version, and the settings but for places."""
-    settings = e.model_dump(mode="json", exclude={"data": {"dir"}, "run": _NO_EFFECT})
+    settings = as_table(e, exclude_none=False)
+    del settings["data"]["dir"]
+    for name in _NO_EFFECT:
+        settings["run"].pop(name, None)
     text = json.dumps([VERSION, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -89,10 +93,14 @@ class Store:
     Rows are written by whole lines, those of a second together; a checkpoint writes all that wait.
     A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
     checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones.
+    `more` names the columns of rounds.csv after the usual ones.
     """
 
-    def __init__(self, folder: Path, e: Experiment, *, resume: bool = False) -> None:
+    def __init__(
+        self, folder: Path, e: Experiment, *, resume: bool = False, more: Sequence[str] = ()
+    ) -> None:
         self.folder = folder
+        self._columns = [*ROUND_COLUMNS, *more]
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
         if not resume and folder.exists() and not _free(folder):
@@ -135,7 +143,8 @@ class Store:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
         path = self.folder / name
         if self.found is None:
-            path.write_text(",".join(_TABLES[name]) + "\n", "utf-8")
+            columns = self._columns if name == "rounds.csv" else DEVICE_COLUMNS
+            path.write_text(",".join(columns) + "\n", "utf-8")
         else:
             os.truncate(path, self.found.bytes[name])
         return path.open("a", newline="", encoding="utf-8")
@@ -146,11 +155,11 @@ class Store:
         if time.monotonic() >= self._due:
             self._flush()
 
-    def save(self, state: State, memory: Tensor) -> None:
+    def save(self, state: State, buffers: Mapping[str, Tensor]) -> None:
         """A checkpoint of everything up to now."""
         self._flush()
         sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
-        checkpoint.write(self.folder, Checkpoint(state, memory, sizes), self._taken())
+        checkpoint.write(self.folder, Checkpoint(state, buffers, sizes), self._taken())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
@@ -180,7 +189,7 @@ class Store:
         if waiting:
             reports = [(report, keep) for _, report, keep in waiting if report]
             self._append("devices.csv", [device_lines(report) for report, _ in reports])
-            self._append("rounds.csv", [round_line(row) for row, *_ in waiting])
+            self._append("rounds.csv", [round_line(row, self._columns) for row, *_ in waiting])
             self._keep([report for report, keep in reports if keep])
         self._due = time.monotonic() + _SECONDS
 

@@ -31,7 +31,7 @@ def summarise(
         "best_accuracy": max([*known, accuracy]) if world.data.classes else math.nan,
         "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
         "energy_joules": energy * e.radio.symbol_seconds,
-        "allocation_gap": float(state.policy["gap"]),
+        "allocation_gap": float(state.carry.get("gap", math.nan)),
     }
     return {
         "scheme": e.scheme.name,

@@ -9,7 +9,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Protocol, runtime_checkable
 
@@ -21,6 +21,7 @@ from torch import Tensor
 from airfeel.learn import native
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.models import dropout_dice
+from airfeel.learn.rules import Memory, PlainSGD, Rule
 from airfeel.types import BadInput, Dataset
 
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
@@ -47,10 +48,11 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Torch:
-    """One device after the other: any module, any compute device, dropout."""
+    """One device after the other: any module, any compute device, any rule, dropout."""
 
     model: FlatModel
     data: Dataset
+    rule: Rule = field(default_factory=PlainSGD)
     name: str = "torch"
     block: int = 1
 
@@ -81,13 +83,14 @@ class Torch:
     ) -> float:
         net, data = self.model.replica(), self.data
         net.flat.copy_(theta)
+        start, memory = list(self.model.split(theta).values()), Memory()
         losses = []
         for index in steps:
             x = data.inputs(data.train_x[index], theta.dtype)
             loss = self.model.loss(net(self.model.laid_out(x)), data.train_y[index])
             gradient = torch.autograd.grad(loss, net.parameters)
             with torch.no_grad():
-                torch._foreach_add_(net.parameters, gradient, alpha=-learning_rate)
+                self.rule(net.parameters, gradient, start, learning_rate, memory)
             losses.append(loss.detach())
         torch.sub(net.flat, theta, out=out)
         return float(torch.stack(losses).to(torch.float64).mean())
@@ -99,6 +102,7 @@ class Stacked:
 
     model: FlatModel
     data: Dataset
+    rule: Rule = field(default_factory=PlainSGD)
     name: str = "stacked"
 
     @property
@@ -121,12 +125,12 @@ class Stacked:
 
         gradient = torch.func.vmap(torch.func.grad_and_value(loss_of))
         flat = theta.expand(len(batches), -1).clone()
-        losses = []
+        losses, memory = [], Memory()
         for index in torch.from_numpy(batches).to(theta.device).transpose(0, 1):
             x = data.train_x[index]
             x = data.inputs(x.flatten(0, 1), theta.dtype).view(x.shape)
             step, loss = gradient(flat, x, data.train_y[index])
-            flat.sub_(step, alpha=learning_rate)
+            self.rule([flat], [step], [theta], learning_rate, memory)
             losses.append(loss.detach())
         mean = torch.stack(losses).to(torch.float64).mean(dim=0)
         return flat - theta, mean.cpu().numpy()
@@ -134,7 +138,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Native:
-    """The C++ kernel; one core a call."""
+    """The C++ kernel, plain SGD alone; one core per call."""
 
     network: native.Network
     data: Dataset
@@ -159,27 +163,43 @@ class Native:
         return delta, loss.numpy()
 
 
-def choose(name: str, model: FlatModel, data: Dataset, dropout: bool = False) -> Backend:
-    """The backend of that name; `auto` takes the fastest that can do this model here."""
-    on_cpu = model.device.type == "cpu"
-    if name == "torch":
-        return Torch(model, data)
-    if name == "stacked":
-        if dropout:
-            raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
-        return Stacked(model, data)
-    why = _not_native(model, data, dropout)
+def fastest(
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+) -> Backend:
+    """The fastest backend that can train this model by this rule here."""
+    rule = rule or PlainSGD()
+    why = _not_native(model, data, rule, dropout)
     if why is None:
         return Native(native.describe(model.module, data.shape), data)
-    if name == "native":
-        raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
+    on_cpu = model.device.type == "cpu"
     if on_cpu and model.dtype == torch.float32 and not dropout:
         _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
-    return Stacked(model, data) if not on_cpu and not dropout else Torch(model, data)
+    return Torch(model, data, rule) if on_cpu or dropout else Stacked(model, data, rule)
 
 
-def _not_native(model: FlatModel, data: Dataset, dropout: bool) -> str | None:
-    """Why the kernel cannot train this model; None if it can."""
+def stacked(
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+) -> Backend:
+    """`Stacked`, which has no dropout."""
+    if dropout:
+        raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
+    return Stacked(model, data, rule or PlainSGD())
+
+
+def compiled(
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+) -> Backend:
+    """`Native`, or a word on why the kernel cannot train this model."""
+    why = _not_native(model, data, rule or PlainSGD(), dropout)
+    if why is not None:
+        raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
+    return Native(native.describe(model.module, data.shape), data)
+
+
+def _not_native(model: FlatModel, data: Dataset, rule: Rule, dropout: bool) -> str | None:
+    """Why the kernel cannot train this model by this rule; None if it can."""
+    if not isinstance(rule, PlainSGD):
+        return f"it knows plain SGD, not {type(rule).__name__}"
     if model.device.type != "cpu" or model.dtype != torch.float32:
         return f"it computes in float32 on the CPU, not in {model.dtype} on {model.device}"
     if dropout:

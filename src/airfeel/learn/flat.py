@@ -10,7 +10,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from airfeel.types import BadInput
+from airfeel.types import BadInput, Dataset, Scores, Spread
+
+_TEST_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,30 @@ class FlatModel:
         if self.classes:
             return F.cross_entropy(output, target)
         return 0.5 * F.mse_loss(output.squeeze(-1), target.to(output.dtype))
+
+    def evaluate(
+        self, data: Dataset, theta: Float[Tensor, "D"], spread: Spread = map
+    ) -> tuple[float, float]:
+        """Share of the test set that is classified rightly (NaN for regression), and its mean loss.
+
+        `spread` maps a function over batches, perhaps on several threads; sums are made in batch
+        order.
+        """
+
+        @torch.no_grad()
+        def batch(start: int) -> Scores:
+            net = self.replica()
+            net.flat.copy_(theta)
+            part = slice(start, start + _TEST_BATCH)
+            target = data.test_y[part]
+            output = net(self.laid_out(data.inputs(data.test_x[part], self.dtype)))
+            hits = int((output.argmax(dim=-1) == target).sum()) if self.classes else 0
+            return hits, float(self.loss(output, target)) * len(target)
+
+        rows = list(spread(batch, range(0, len(data.test_y), _TEST_BATCH)))
+        total = len(data.test_y)
+        accuracy = sum(hits for hits, _ in rows) / total if self.classes else float("nan")
+        return accuracy, sum(loss for _, loss in rows) / total
 
 
 def _check(module: nn.Module, buffers: str) -> None:

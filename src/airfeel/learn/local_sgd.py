@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.learn.backends import Backend
-from airfeel.types import Schedule, World, at_round
+from airfeel.types import Series, Turn, at_round
 
 
 def draw_batches(
@@ -26,13 +26,14 @@ def draw_batches(
 class LocalSGD:
     """H steps of SGD with batches of B samples: Δ_n = w_{n,H} − w, w_{n,i} = w_{n,i−1} − η ∇F_n.
 
-    The learning rate is one number, or one a round. `backend` carries the steps out.
+    backend: carries the steps out. steps: H. batch_size: B. learning_rate: η, one number, one for
+    each round, or a function of the round.
     """
 
     backend: Backend
     steps: int = 10
     batch_size: int = 64
-    learning_rate: Schedule = 0.05
+    learning_rate: Series = 0.05
 
     @property
     def dice(self) -> int:
@@ -45,14 +46,10 @@ class LocalSGD:
         return self.backend.block
 
     def __call__(
-        self,
-        world: World,
-        theta: Float[Tensor, "D"],
-        devices: Int64[np.ndarray, "n"],
-        round: int,
-        dice: Float64[np.ndarray, "n W"],
+        self, turn: Turn, devices: Int64[np.ndarray, "n"], dice: Float64[np.ndarray, "n W"]
     ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
         uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
-        batches = draw_batches([world.shards[n] for n in devices], uniform)
+        batches = draw_batches([turn.world.shards[n] for n in devices], uniform)
         seeds = (dice[:, -1] * 2**53).astype(np.int64).tolist()
-        return self.backend(theta, batches, at_round(self.learning_rate, round), seeds)
+        rate = at_round(self.learning_rate, turn.round)
+        return self.backend(turn.state.theta, batches, rate, seeds)

@@ -1,14 +1,14 @@
 """The networks that come with the package, each a function of the input's shape and the classes."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from airfeel.catalogue import look_up
+from airfeel.catalogues import MODELS
 from airfeel.types import BadInput
 
 Shape = tuple[int, int, int]
@@ -82,15 +82,6 @@ def linear(shape: Shape, classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1] * shape[2], 1))
 
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "paper-cnn": paper_cnn,
-    "small-cnn": small_cnn,
-    "mlp": mlp,
-    "logistic": logistic,
-    "linear": linear,
-}
-
-
 def make(
     name: str,
     shape: Shape,
@@ -103,7 +94,7 @@ def make(
     options: Mapping[str, Any] | None = None,
 ) -> nn.Module:
     """The model `name` initialised from `seed`; `options` are for a user's `module:factory`."""
-    factory = look_up(name, "model.name", MODELS)
+    factory = MODELS.find(name)
     arguments = dict(options or {})
     if name in MODELS:
         if arguments:

@@ -5,40 +5,30 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from airfeel.radio import native
-from airfeel.types import Fading, Payload, Plan, Received
-
-
-def air_slots(values: int, subchannels: int) -> int:
-    """U[g] = ⌈K[g]/M⌉.
-
-    >>> air_slots(51780, 25)
-    2072
-    """
-    return -(-values // subchannels)
-
-
-def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
-    """How many of K values each sub-channel carries, in index order, longer segments first.
-
-    >>> segment_sizes(7, 3)
-    array([3, 2, 2])
-    """
-    short, rest = divmod(values, subchannels)
-    return short + (np.arange(subchannels) < rest)
+from airfeel.radio.receive import arrivals, deliver, receive
+from airfeel.segments import segment_sizes
+from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
 
 
 def segment_energy(
-    common: Float[Tensor, "*n K"], subchannels: int
+    symbols: Float[Tensor, "*n S"], subchannels: int
 ) -> Float64[np.ndarray, "*n {subchannels}"]:
-    """Squared norm of each segment of a device's global part, in float64; a row for each device.
+    """e_{n,m} = ‖segment m of device n's symbols‖², in float64; a row for each device.
 
     Its sums have an order that no number of threads changes.
+
+    Args:
+        symbols: what a device puts on the air, one value per sub-channel and slot.
+        subchannels: M; how values are laid on them is `segments.segment_sizes`.
+
+    >>> segment_energy(torch.tensor([1.0, 2.0, 3.0]), 2)
+    array([5., 9.])
     """
-    values, kernel = common.cpu().numpy(), native.kernel()
+    values, kernel = symbols.cpu().numpy(), native.kernel()
     if kernel is not None and values.dtype in (np.float32, np.float64):
         rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
         energy = native.segment_energy(kernel, rows, subchannels)
@@ -56,53 +46,89 @@ def segment_energy(
 def needed_energy(
     energy: Float64[np.ndarray, "n M"], gain2: Float64[np.ndarray, "n M"], scalar: float
 ) -> Float64[np.ndarray, "n"]:
-    """P[g]_n = Σ_m ‖σ_t · segment_m / h_{n,m}‖² [W·slots].
+    """P[g]_n = Σ_m ‖σ_t · segment_m / h_{n,m}‖² [W·slots]: what channel inversion costs (section III).
 
     A zero segment over a zero gain costs nothing, a non-zero one costs infinitely much.
+
+    Args:
+        energy: squared norm of each segment, see `segment_energy`.
+        gain2: |h|² of each device on each sub-channel.
+        scalar: σ_t.
+
+    >>> needed_energy(np.array([[1.0, 2.0]]), np.array([[1.0, 0.5]]), 2.0)
+    array([20.])
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         cost = np.where(energy == 0.0, 0.0, scalar**2 * energy / gain2)
     return cost.sum(axis=1)
 
 
+def spent_energy(
+    energy: Float64[np.ndarray, "n M"], amplitude: Float64[np.ndarray, "n M"]
+) -> Float64[np.ndarray, "n"]:
+    """Σ_m b²_{n,m}·e_{n,m} [W·slots]: the same for any amplitude.
+
+    >>> spent_energy(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0]]))
+    array([9.])
+    """
+    return np.asarray((np.square(amplitude) * energy).sum(axis=1))
+
+
+def analog_energy(
+    said: Said, fading: Fading, plan: Plan, rows: Bool[np.ndarray, "n"]
+) -> Float64[np.ndarray, "r"]:
+    """What the air costs some rows of what was said, as planned [W·slots]."""
+    who = said.devices[rows]
+    if plan.amplitude is None:
+        return needed_energy(said.energy[rows], fading.gain2[who], plan.scalar)
+    return spent_energy(said.energy[rows], plan.amplitude[who])
+
+
 @dataclass(frozen=True)
 class Hybrid:
-    """The global parts by air, the local parts digitally and without error.
+    """The global parts by air, the local parts digitally.
 
-    On sub-channel m device n sends σ_t·x/h_{n,m}; the base station receives, eq. (1),
-    Σ_n h·(σ_t·x/h) + z with z ~ N(0, σ0²) for each element, and divides by σ_t.
+    On sub-channel m device n sends b_{n,m}·x; the base station receives, eq. (1),
+    Σ_n h·b·x + z with z ~ N(0, σ0²) for each element, and divides by σ_t. Devices invert the
+    channel that they believe in, b = σ_t/h, unless the plan has amplitudes of its own. A packet is
+    lost where the channel that it meets bears less than its rate.
     """
 
     def __call__(
-        self, payload: Payload, fading: Fading, plan: Plan, *, rng: np.random.Generator
-    ) -> Received:
-        spoken = plan.active[payload.devices]
-        heard = superpose(payload.common, fading.gain[payload.devices], plan.scalar, spoken)
-        noise = np.sqrt(fading.noise) * rng.standard_normal(len(payload.support))
-        heard += torch.from_numpy(noise).to(heard)
-        return received(payload, spoken, heard.div_(plan.scalar))
+        self, turn: Turn, said: Said, fading: Fading, plan: Plan
+    ) -> tuple[Received, Delivery]:
+        spoken, symbols = plan.active[said.devices], said.symbols
+        amplitude = plan.loudness(fading.gain)[said.devices]
+        signal = superpose(symbols, fading.met[said.devices], amplitude, spoken)
+        noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(symbols.shape[1])
+        signal += torch.from_numpy(noise).to(signal)
+        arrived = arrivals(said, fading, plan)
+        delivery = deliver(said, plan, arrived)
+        variance = fading.noise / plan.scalar**2
+        return receive(said, plan, signal.div_(plan.scalar), arrived, variance), delivery
 
 
 def superpose(
-    common: Float[Tensor, "n K"],
+    symbols: Float[Tensor, "n S"],
     gain: Float64[np.ndarray, "n M"],
-    scalar: float,
+    amplitude: Float64[np.ndarray, "n M"],
     spoken: Bool[np.ndarray, "n"],
-) -> Float[Tensor, "K"]:
-    """What arrives without noise: Σ_n h_{n,m}·b_{n,m}·x_n with channel inversion b = σ_t/h."""
-    amplitude = np.divide(scalar, gain, out=np.zeros_like(gain), where=gain > 0)
-    arriving = torch.from_numpy(gain * amplitude).to(common.dtype).numpy()
-    sizes = segment_sizes(common.shape[1], gain.shape[1])
-    heard = common.new_zeros(common.shape[1])
+) -> Float[Tensor, "S"]:
+    """What arrives without noise, eq. (1): Σ_n h_{n,m}·b_{n,m}·x_n, in device order.
+
+    Args:
+        symbols: x, a row for each device.
+        gain: |h| that the symbols meet.
+        amplitude: b, how loud each device is on each sub-channel.
+        spoken: which rows are on the air.
+
+    >>> x, h = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0], [4.0]])
+    >>> superpose(x, h, 1.0 / h, np.array([True, True]))
+    tensor([4., 6.])
+    """
+    arriving = torch.from_numpy(gain * amplitude).to(symbols.dtype).numpy()
+    sizes = segment_sizes(symbols.shape[1], gain.shape[1])
+    total = symbols.new_zeros(symbols.shape[1])
     for n in np.flatnonzero(spoken):
-        heard += common[n] * torch.from_numpy(np.repeat(arriving[n], sizes)).to(heard.device)
-    return heard
-
-
-def received(payload: Payload, spoken: np.ndarray, common: Float[Tensor, "K"]) -> Received:
-    """The base station's view: the sum of the global parts, and each speaker's local part."""
-    index, value = payload.index, payload.value
-    if not spoken.all():
-        rows = torch.from_numpy(np.flatnonzero(spoken)).to(index.device)
-        index, value = index[rows], value[rows]
-    return Received(payload.support, common, index, value, int(spoken.sum()))
+        total += symbols[n] * torch.from_numpy(np.repeat(arriving[n], sizes)).to(total.device)
+    return total

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int, Int64
 
-from airfeel.radio.air import received
 from airfeel.radio.allocate import Allocation, Allocator
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import rates
-from airfeel.types import Fading, Payload, Plan, Received
+from airfeel.radio.receive import arrivals, receive
+from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
 
 _USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
 
@@ -34,16 +34,25 @@ def divide(
     devices: Int64[np.ndarray, "k"],
     power: Float64[np.ndarray, "N"],
     fading: Fading,
-    bits: float,
+    bits: Float64[np.ndarray, "N"],
     allocate: Allocator,
 ) -> Division:
-    """Share the sub-channels among `devices`, each with `bits` to send and its `power` [W].
+    """Share the sub-channels among `devices` (Algorithm 2): owners, powers, rates and slots.
 
     More devices than sub-channels speak in batches of M, strongest (by max_m r_{n,m}) first, lower
-    index first among equals; each batch has all sub-channels, and their slots add up.
+    index first among equals; each batch has all sub-channels, and their slots add up. Who has
+    nothing to send does not take part.
+
+    Args:
+        devices: ids of those who speak.
+        power: of all N devices [W].
+        fading: gains |h| [N M] as they are believed, and noise [W].
+        bits: that each of all N devices has to send.
+        allocate: shares the sub-channels of one batch out.
     """
     n, m = fading.gain.shape
-    if bits == 0 or len(devices) == 0:
+    devices = devices[bits[devices] > 0]
+    if len(devices) == 0:
         return silence(n, m)
     batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
     amount, slots, gap = np.zeros((n, m)), 0, 0.0
@@ -60,7 +69,7 @@ def divide(
         batch[team], amount[team] = len(owners), found.power
         owners.append(np.where(found.owner >= 0, team[found.owner], -1))
         rate[team] = rates(found.power, fading.gain2[team], fading.noise)
-        own[team] = np.ceil(bits / rate[team])
+        own[team] = np.ceil(bits[team] / rate[team])
         slots += int(own[team].max())
         gap = float(np.maximum(gap, np.nan if found.gap is None else found.gap))
     owned = np.array(owners, dtype=np.int64).reshape(-1, m)
@@ -86,7 +95,7 @@ def _one_batch(
     best: Float64[np.ndarray, "N"],
     power: Float64[np.ndarray, "N"],
     fading: Fading,
-    bits: float,
+    bits: Float64[np.ndarray, "N"],
     allocate: Allocator,
 ) -> tuple[Int64[np.ndarray, "n"], Allocation | None]:
     """Steps 3–5 of the allocation for at most M devices; who can reach no usable rate is left out.
@@ -97,7 +106,7 @@ def _one_batch(
     while len(team):
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
-            found = allocate(power[team], gain2, fading.noise, np.full(len(team), bits))
+            found = allocate(power[team], gain2, fading.noise, bits[team])
             if (rates(found.power, gain2, fading.noise) > _USABLE).all():
                 return team, found
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
@@ -121,13 +130,21 @@ def _all_reachable(rate: Float64[np.ndarray, "k M"]) -> bool:
 
 @dataclass(frozen=True)
 class Orthogonal:
-    """Both parts arrive digitally and without error."""
+    """Both parts arrive digitally: without error, or not at all where a packet is lost."""
 
     def __call__(
-        self, payload: Payload, fading: Fading, plan: Plan, *, rng: np.random.Generator
-    ) -> Received:
-        spoken = plan.active[payload.devices]
-        common = payload.common.new_zeros(len(payload.support))
-        for row in payload.common[torch.from_numpy(spoken)]:
-            common += row
-        return received(payload, spoken, common)
+        self, turn: Turn, said: Said, fading: Fading, plan: Plan
+    ) -> tuple[Received, Delivery]:
+        arrived = arrivals(said, fading, plan)
+        spoken = plan.active[said.devices]
+        packets = spoken if arrived is None else spoken & arrived
+        total = said.common.new_zeros(said.common.shape[1])
+        for row in said.common[torch.from_numpy(packets)]:
+            total += row
+        share = (
+            None
+            if arrived is None
+            else np.repeat(arrived[:, None].astype(np.float64), turn.world.subchannels, axis=1)
+        )
+        delivery = Delivery(plan.active, share, arrived)
+        return receive(said, plan, total, arrived, count=int(packets.sum())), delivery

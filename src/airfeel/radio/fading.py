@@ -3,58 +3,71 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import ndtri
 
-from airfeel.types import BadInput, Fading, World
+from airfeel.ranges import NotNegative, Positive, about
+from airfeel.types import BadInput, Fading, Turn
+
+Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice its square")]
 
 
 @runtime_checkable
 class Draw(Protocol):
-    def __call__(
-        self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
-    ) -> Float64[np.ndarray, "N M"]: ...
+    """|h| of every device on every sub-channel in a round, from the dice of the room `fading`."""
+
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]: ...
+
+
+def shape_of(turn: Turn) -> tuple[int, int]:
+    """N and M."""
+    return turn.world.devices, turn.world.subchannels
+
+
+def rayleigh(shape: tuple[int, int], *, rng: np.random.Generator) -> Float64[np.ndarray, "N M"]:
+    """|h| = √(−2 ln(1 − u)): Rayleigh of scale 1, E|h|² = 2.
+
+    Inverted from one uniform, so that a row belongs to its device however many others there are.
+
+    >>> rayleigh((2, 1), rng=np.random.default_rng(0)).round(3)
+    array([[1.425],
+           [0.793]])
+    """
+    return np.asarray(np.sqrt(-2.0 * np.log1p(-rng.random(shape))))
 
 
 @dataclass(frozen=True)
 class Constant:
     """No fading: |h| = scale everywhere."""
 
-    scale: float = 1.0
+    scale: Scale = 1.0
 
-    def __call__(
-        self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
-    ) -> Float64[np.ndarray, "N M"]:
-        return np.full(shape, self.scale)
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
+        return np.full(shape_of(turn), self.scale)
 
 
 @dataclass(frozen=True)
 class Rayleigh:
-    """|h| Rayleigh with scale s: E|h|² = 2s². Inverted from one uniform, so that a row of the sky
-    belongs to its device however many others there are."""
+    """No line of sight: |h| Rayleigh with scale s, E|h|² = 2s²."""
 
-    scale: float = 1.0
+    scale: Scale = 1.0
 
-    def __call__(
-        self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
-    ) -> Float64[np.ndarray, "N M"]:
-        return self.scale * np.sqrt(-2.0 * np.log1p(-rng.random(shape)))
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
+        return self.scale * rayleigh(shape_of(turn), rng=turn.rng("fading"))
 
 
 @dataclass(frozen=True)
 class Rician:
     """A line of sight with K = `factor` times the scattered power; E|h|² = 2s² as for Rayleigh."""
 
-    scale: float = 1.0
-    factor: float = 1.0
+    scale: Scale = 1.0
+    factor: Annotated[NotNegative, about("line of sight over scattered power")] = 1.0
 
-    def __call__(
-        self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
-    ) -> Float64[np.ndarray, "N M"]:
-        u = rng.random((*shape, 2))
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
+        u = turn.rng("fading").random((*shape_of(turn), 2))
         # 0 is the one uniform without a quantile
         scattered = np.asarray(ndtri(np.maximum(u, 2.0**-54)))
         sight = np.sqrt(2.0 * self.factor)
@@ -66,8 +79,8 @@ class Rician:
 class Trace:
     """Measured gains from an .npy file, [T N M] or [N M], real or complex; repeats when it ends."""
 
-    file: str
-    scale: float = 1.0
+    file: Annotated[str, about(".npy file of gains |h|")]
+    scale: Scale = 1.0
 
     @cached_property
     def gains(self) -> Float64[np.ndarray, "T N M"]:
@@ -84,10 +97,8 @@ class Trace:
             )
         return found.reshape(-1, *found.shape[-2:])
 
-    def __call__(
-        self, round: int, shape: tuple[int, int], *, rng: np.random.Generator
-    ) -> Float64[np.ndarray, "N M"]:
-        frame = self.gains[(round - 1) % len(self.gains)]
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
+        frame, shape = self.gains[(turn.round - 1) % len(self.gains)], shape_of(turn)
         if frame.shape != shape:
             raise BadInput(
                 f"radio.trace = {self.file!r}: holds {frame.shape[0]} devices × {frame.shape[1]} "
@@ -98,13 +109,13 @@ class Trace:
 
 @dataclass(frozen=True)
 class Sky:
-    """Block fading: one draw a round, times each device's mean gain, and the receiver's noise."""
+    """Block fading: one draw per round, times each device's mean gain, and the receiver's noise."""
 
     draw: Draw = field(default_factory=Rayleigh)
     noise: float = 1e-6  # variance for one received element
     mean_gain: float | tuple[float, ...] = 1.0  # factor on |h|², one or one for each device
 
-    def __call__(self, world: World, round: int, *, rng: np.random.Generator) -> Fading:
-        gain = self.draw(round, (world.devices, world.subchannels), rng=rng)
-        factor = np.sqrt(np.broadcast_to(np.asarray(self.mean_gain, float), world.devices))
+    def __call__(self, turn: Turn) -> Fading:
+        gain = self.draw(turn)
+        factor = np.sqrt(np.broadcast_to(np.asarray(self.mean_gain, float), turn.world.devices))
         return Fading(gain * factor[:, None], self.noise)

@@ -1,95 +1,129 @@
 """Algorithm 2: from what the devices would say and the sky to who speaks, where and how loud."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
 
-from airfeel.radio.air import air_slots, needed_energy
-from airfeel.radio.allocate import Allocator
+from airfeel.radio.air import needed_energy
+from airfeel.radio.allocate import Allocator, Paper
 from airfeel.radio.digital import Division, divide, silence
-from airfeel.radio.schedule import power_left
-from airfeel.types import Fading, Payload, Plan, Reason, Schedule, State, World, at_round
+from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.ranges import about
+from airfeel.segments import air_slots
+from airfeel.types import Fading, Happened, Plan, Reason, Said, Series, Turn, World, at_round
 
 _ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 
-_Analog = tuple[float, Float64[np.ndarray, "N"], Float64[np.ndarray, "N"]]  # σ_t, needed, budget
+Schedule = Annotated[
+    Literal["power", "thrifty", "all"],
+    about(
+        "who speaks: who can afford the air (power), of these fewer while more are heard per slot "
+        "(thrifty), or everyone whatever it costs (all, for theory)"
+    ),
+]
 
 
 @dataclass(frozen=True)
-class HybridPlan:
+class Analog:
+    """The analog part of a plan: how loud, at what energy [W·slots], and within which limit."""
+
+    scalar: float  # σ_t
+    needed: Float64[np.ndarray, "N"]  # NaN where unknown
+    budget: Float64[np.ndarray, "N"]
+    amplitude: Float64[np.ndarray, "N M"] | None = None  # None: inversion
+    share: Float64[np.ndarray, "N M"] | None = None
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """Carries `gap`: the largest distance to a proven bound that the allocator ever left."""
+
+    allocate: Allocator = field(default_factory=Paper)
+
+    def begin(self, world: World, update: Float[Tensor, "D"]) -> Mapping[str, np.ndarray]:
+        """No gap is known."""
+        return {"gap": np.array(np.nan)}
+
+    def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
+        """The larger of the gap so far and this round's."""
+        return {"gap": np.asarray(np.fmax(turn.state.carry["gap"], happened.plan.gap))}
+
+
+@dataclass(frozen=True)
+class HybridPlan(_Bounded):
     """The power rule for the analog part, then sub-channels and powers for the digital part.
 
     Device n is scheduled iff P[g]_n ≤ α_n·P̄_{t,n}·U[g], and the round's energy fits into what is
     left of C·P̄_n. With α > 1 the latter is only known after the allocation: devices over it are
-    dropped and the allocation is repeated. Without `power_rule` everyone is scheduled, whatever it
-    costs (for theory); `thrifty` is explained at `fewer`.
+    dropped and the allocation is repeated. `thrifty` is explained at `Planner.fewer`.
     """
 
-    allocate: Allocator
-    power_scalar: Schedule = 5.0
+    power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
     alpha: float | tuple[float, ...] = 1.0  # one, or one for each device
-    power_rule: bool = True
-    thrifty: bool = False
+    schedule: Schedule = "power"
 
-    def __call__(self, world: World, state: State, payload: Payload, fading: Fading) -> Plan:
-        scalar = at_round(self.power_scalar, state.round + 1)
-        power = power_left(world, state)
-        slots_air = air_slots(len(payload.support), world.subchannels)
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        world = turn.world
+        scalar = at_round(self.power_scalar, turn.round)
+        power = power_left(turn)
         needed = np.full(world.devices, np.nan)
-        needed[payload.devices] = needed_energy(
-            payload.energy, fading.gain2[payload.devices], scalar
+        needed[said.devices] = needed_energy(said.energy, fading.gain2[said.devices], scalar)
+        budget = allowed_energy(
+            self.alpha, power, air_slots(said.symbols.shape[1], world.subchannels)
         )
-        budget = np.asarray(self.alpha) * power * slots_air
-        if not self.power_rule:
+        if self.schedule == "all":
             budget = np.full(world.devices, np.inf)
-        reason = _first_reasons(payload, power)
+        reason = first_reasons(said, power)
         reason[(reason == Reason.SCHEDULED) & ~(needed <= budget)] = Reason.TOO_LOUD
-        desk = _Desk(world, state, payload, fading, self.allocate, (scalar, needed, budget))
-        return desk.plan(reason, self.thrifty)
+        planner = Planner(turn, said, fading, self.allocate, Analog(scalar, needed, budget))
+        return planner.plan(reason, self.schedule == "thrifty")
 
 
 @dataclass(frozen=True)
-class DigitalPlan:
+class DigitalPlan(_Bounded):
     """Everyone who was invited speaks, digitally, with all of the remaining average power."""
 
-    allocate: Allocator
-    thrifty: bool = False
+    schedule: Schedule = "all"
 
-    def __call__(self, world: World, state: State, payload: Payload, fading: Fading) -> Plan:
-        reason = _first_reasons(payload, power_left(world, state))
-        return _Desk(world, state, payload, fading, self.allocate, None).plan(reason, self.thrifty)
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        reason = first_reasons(said, power_left(turn))
+        planner = Planner(turn, said, fading, self.allocate)
+        return planner.plan(reason, self.schedule == "thrifty")
 
 
 @dataclass(frozen=True)
 class FreePlan:
     """Everyone who was invited is heard at no cost: the uncompressed, noiseless reference."""
 
-    def __call__(self, world: World, state: State, payload: Payload, fading: Fading) -> Plan:
-        reason = _first_reasons(payload, np.ones(world.devices))
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        reason = first_reasons(said, np.ones(turn.world.devices))
         return _plan(reason, silence(*fading.gain.shape), 0, None)
 
 
-def _first_reasons(payload: Payload, power: Float64[np.ndarray, "N"]) -> np.ndarray:
-    """Who is out before anything is computed."""
+def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
+    """A Reason for each device: who is out before anything is computed, all others scheduled."""
     reason = np.full(len(power), Reason.NOT_INVITED, dtype=object)
-    reason[payload.devices] = np.where(payload.finite, Reason.SCHEDULED, Reason.NOT_FINITE)
+    reason[said.devices] = np.where(said.finite, Reason.SCHEDULED, Reason.NOT_FINITE)
     reason[power <= 0.0] = Reason.NO_POWER
     return reason
 
 
 @dataclass(frozen=True)
-class _Desk:
-    """What stays the same while a round is planned."""
+class Planner:
+    """What stays the same while a round is planned; `analog` is None where all is digital."""
 
-    world: World
-    state: State
-    payload: Payload
+    turn: Turn
+    said: Said
     fading: Fading
     allocate: Allocator
-    analog: _Analog | None
+    analog: Analog | None = None
 
-    def plan(self, reason: np.ndarray, thrifty: bool) -> Plan:
+    def plan(self, reason: np.ndarray, thrifty: bool = False) -> Plan:
+        """The plan for the devices whose reason is to be scheduled."""
         plan = self.affordable(reason)
         return self.fewer(plan) if thrifty else plan
 
@@ -98,14 +132,16 @@ class _Desk:
 
         A round whose slots do not fit into the budget is returned as it is, to be discarded.
         """
-        power = power_left(self.world, self.state)
+        turn, bits = self.turn, np.zeros(self.turn.world.devices)
+        bits[self.said.devices] = self.said.bits
+        power = power_left(turn)
         while True:
             active = np.flatnonzero(reason == Reason.SCHEDULED)
-            division = divide(active, power, self.fading, self.payload.bits, self.allocate)
+            division = divide(active, power, self.fading, bits, self.allocate)
             reason[division.dropped] = Reason.NO_CHANNEL
             plan = _plan(reason, division, self.slots_air, self.analog)
             over = plan.active & self.too_dear(plan, division)
-            if self.state.slots + plan.slots > self.world.slots or not over.any():
+            if turn.state.slots + plan.slots > turn.world.slots or not over.any():
                 return plan
             reason[over] = Reason.NO_ENERGY
 
@@ -131,23 +167,24 @@ class _Desk:
 
     @property
     def slots_air(self) -> int:
+        """U[g], 0 where nothing is analog."""
         if self.analog is None:
             return 0
-        return air_slots(len(self.payload.support), self.world.subchannels)
+        return air_slots(self.said.symbols.shape[1], self.turn.world.subchannels)
 
     def too_dear(self, plan: Plan, division: Division) -> Bool[np.ndarray, "N"]:
         """Whose round would take more energy than is left of C·P̄_n."""
-        if np.isinf(self.world.slots):
-            return np.zeros(self.world.devices, dtype=bool)
+        world, spent = self.turn.world, self.turn.state.spent
+        if np.isinf(world.slots):
+            return np.zeros(world.devices, dtype=bool)
         energy = np.nan_to_num(plan.needed) + division.own_slots * division.power.sum(axis=1)
-        limit = self.world.slots * self.world.power * _ROUNDING
-        return np.asarray(self.state.spent + energy > limit)
+        return np.asarray(spent + energy > world.slots * world.power * _ROUNDING)
 
 
-def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: _Analog | None) -> Plan:
+def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: Analog | None) -> Plan:
     active = (reason == Reason.SCHEDULED).astype(bool)
     unknown = np.full(len(active), np.nan)
-    scalar, needed, budget = analog or (0.0, unknown, unknown)
+    analog = analog or Analog(0.0, unknown, unknown)
     return Plan(
         active=active,
         reason=tuple(Reason(r) for r in reason),
@@ -157,8 +194,10 @@ def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: _Analo
         rate=division.rate,
         slots_air=slots_air if active.any() else 0,
         slots_digital=division.slots,
-        scalar=scalar,
-        needed=needed,
-        budget=budget,
+        scalar=analog.scalar,
+        needed=analog.needed,
+        budget=analog.budget,
         gap=division.gap,
+        amplitude=analog.amplitude,
+        share=analog.share,
     )

@@ -1,20 +1,11 @@
 """FedAvg: uncompressed, noiseless and free: the upper reference."""
 
-import numpy as np
-from jaxtyping import Bool
-
-from airfeel.compress.parts import Whole
+from airfeel.compress.codecs import Whole
 from airfeel.radio.digital import Orthogonal
+from airfeel.radio.invite import Anyone
 from airfeel.radio.plan import FreePlan
 from airfeel.schemes.settings import Settings
-from airfeel.server.aggregate import Average
-from airfeel.types import Fading, Scheme, State, World
-
-
-def _all(
-    world: World, state: State, fading: Fading, *, rng: np.random.Generator
-) -> Bool[np.ndarray, "N"]:
-    return np.ones(world.devices, dtype=bool)
+from airfeel.types import Scheme
 
 
 def fedavg(s: Settings) -> Scheme:
@@ -22,10 +13,11 @@ def fedavg(s: Settings) -> Scheme:
     return Scheme(
         name="fedavg",
         fade=s.fade,
-        invite=_all,
+        invite=Anyone(),
         learn=s.learn,
-        compress=Whole(),
+        codec=Whole(),
         plan=FreePlan(),
         transmit=Orthogonal(),
-        aggregate=Average(),
+        step=s.step,
+        meters=s.meters,
     )

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airfeel.catalogue import Choice
+from airfeel.catalogues import INVITES
+from airfeel.compress.mask_rules import Top
+from airfeel.compress.memory import ErrorMemory
 from airfeel.radio.allocate import Allocator
-from airfeel.radio.schedule import SCHEDULERS
-from airfeel.types import Fade, Invite, Learn, Schedule
-
-THRIFTY = "thrifty"
+from airfeel.radio.plan import Schedule
+from airfeel.server.steps import Add
+from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
 
 
 @dataclass(frozen=True)
@@ -23,18 +26,18 @@ class Settings:
     fade: Fade
     learn: Learn
     allocate: Allocator
-    power_scalar: Schedule = 5.0
+    power_scalar: Series = 5.0
     alpha: float | tuple[float, ...] = 1.0
     strict_bits: bool = False
-    scheduler: str | None = None  # one of SCHEDULERS, or thrifty; each scheme has its default
+    mask: Mask = field(default_factory=Top)
+    memory: Memory = field(default_factory=ErrorMemory)
+    step: Step = field(default_factory=Add)
+    meters: tuple[Meter, ...] = ()
+    inviting: Choice | None = None  # who trains; each scheme has its default
+    schedule: Schedule | None = None  # who speaks; each plan has its default
     options: Mapping[str, Any] = field(default_factory=dict)  # a user's own scheme.options
 
     def invite(self, default: str) -> Invite:
-        """Who is invited to train; the scheme's default also where the plan is thrifty."""
-        name = default if self.scheduler in (None, THRIFTY) else self.scheduler
-        return SCHEDULERS[name](self.scheduled)
-
-    @property
-    def thrifty(self) -> bool:
-        """Whether the plan may drop slow devices to have more heard per slot."""
-        return self.scheduler == THRIFTY
+        """Who is invited to train: what the settings say, or the scheme's default."""
+        invite: Invite = INVITES.make(self.inviting or default, scheduled=self.scheduled)
+        return invite

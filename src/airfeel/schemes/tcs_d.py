@@ -1,10 +1,9 @@
 """TCS-D: time-correlated sparsification, all of it digital."""
 
-from airfeel.compress.parts import TimeCorrelated
+from airfeel.compress.codecs import TimeCorrelated
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.plan import DigitalPlan
 from airfeel.schemes.settings import Settings
-from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
 
 
@@ -15,10 +14,15 @@ def tcs_d(s: Settings) -> Scheme:
         fade=s.fade,
         invite=s.invite("random"),
         learn=s.learn,
-        compress=TimeCorrelated(
-            s.dim, s.k_global, s.k_local, s.bits, analog=False, strict=s.strict_bits
+        codec=TimeCorrelated(
+            *(s.dim, s.k_global, s.k_local, s.bits),
+            analog=False,
+            strict=s.strict_bits,
+            mask=s.mask,
+            memory=s.memory,
         ),
-        plan=DigitalPlan(s.allocate, s.thrifty),
+        plan=DigitalPlan(s.allocate, s.schedule or "all"),
         transmit=Orthogonal(),
-        aggregate=Average(),
+        step=s.step,
+        meters=s.meters,
     )

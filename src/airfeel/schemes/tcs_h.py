@@ -1,10 +1,9 @@
 """TCS-H: time-correlated sparsification with hybrid aggregation."""
 
-from airfeel.compress.parts import TimeCorrelated
+from airfeel.compress.codecs import TimeCorrelated
 from airfeel.radio.air import Hybrid
 from airfeel.radio.plan import HybridPlan
 from airfeel.schemes.settings import Settings
-from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
 
 
@@ -13,12 +12,16 @@ def tcs_h(s: Settings) -> Scheme:
     return Scheme(
         name="tcs-h",
         fade=s.fade,
-        invite=s.invite("power"),
+        invite=s.invite("everyone"),
         learn=s.learn,
-        compress=TimeCorrelated(s.dim, s.k_global, s.k_local, s.bits, strict=s.strict_bits),
-        plan=HybridPlan(
-            s.allocate, s.power_scalar, s.alpha, s.scheduler != "all", thrifty=s.thrifty
+        codec=TimeCorrelated(
+            *(s.dim, s.k_global, s.k_local, s.bits),
+            strict=s.strict_bits,
+            mask=s.mask,
+            memory=s.memory,
         ),
+        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power"),
         transmit=Hybrid(),
-        aggregate=Average(),
+        step=s.step,
+        meters=s.meters,
     )

@@ -1,10 +1,9 @@
 """Top-K: each device's own largest entries, digitally."""
 
-from airfeel.compress.parts import TopK
+from airfeel.compress.codecs import TopK
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.plan import DigitalPlan
 from airfeel.schemes.settings import Settings
-from airfeel.server.aggregate import Average
 from airfeel.types import Scheme
 
 
@@ -15,8 +14,9 @@ def top_k(s: Settings) -> Scheme:
         fade=s.fade,
         invite=s.invite("random"),
         learn=s.learn,
-        compress=TopK(s.dim, s.k_global + s.k_local, s.bits, strict=s.strict_bits),
-        plan=DigitalPlan(s.allocate, s.thrifty),
+        codec=TopK(s.dim, s.k_global + s.k_local, s.bits, s.strict_bits, s.memory),
+        plan=DigitalPlan(s.allocate, s.schedule or "all"),
         transmit=Orthogonal(),
-        aggregate=Average(),
+        step=s.step,
+        meters=s.meters,
     )

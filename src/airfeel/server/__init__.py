@@ -1,1 +1,1 @@
-"""From what was received to the global update."""
+"""The server's optimiser: from the decoded update to how the model moves."""

@@ -8,13 +8,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.stats import t
 
-from airfeel.compress.parts import TimeCorrelated, TopK
+from airfeel.compress.codecs import TimeCorrelated, TopK
 from airfeel.radio.air import air_slots
 from airfeel.radio.allocate import Paper
 from airfeel.radio.digital import divide
-from airfeel.radio.fading import Rayleigh
+from airfeel.radio.fading import rayleigh
 from airfeel.radio.power import rates
-from airfeel.radio.schedule import lowest, remaining_power
+from airfeel.radio.invite import lowest
+from airfeel.radio.remaining import remaining_power
 from airfeel.streams import Streams
 from airfeel.types import Fading
 
@@ -48,15 +49,15 @@ class Uplink:
         """The cost of tcs-h, tcs-d or top-k at (φ[g], φ[l])."""
         k, local = round(global_sparsity * self.dim), round(local_sparsity * self.dim)
         if scheme == "top-k":
-            return Cost(0, TopK(self.dim, k + local, self.bits).bits)
+            return Cost(0, TopK(self.dim, k + local, self.bits).cost)
         analog = scheme == "tcs-h"
         part = TimeCorrelated(self.dim, k, local, self.bits, analog=analog)
-        return Cost(air_slots(k, self.subchannels) if analog else 0, part.bits)
+        return Cost(air_slots(k, self.subchannels) if analog else 0, part.cost)
 
     def sky(self, streams: Streams, round: int) -> Float64[Array, "N M"]:
         """|h| of every device on every sub-channel in one round."""
         shape = (self.devices, self.subchannels)
-        return Rayleigh()(round, shape, rng=streams.rng("fading", round))
+        return rayleigh(shape, rng=streams.rng("fading", round))
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def spend_later(uplink: Uplink, count: int | float, slots: int, seed: int) -> fl
         count: devices of a round, or the probability of each to be in it.
         slots: C, where every device sends a million bits in a round.
     """
-    n, bits, allocate = uplink.devices, 1e6, Paper()
+    n, bits, allocate = uplink.devices, np.full(uplink.devices, 1e6), Paper()
     streams, limit = Streams(seed), np.full(uplink.devices, uplink.power)
     spent, used, static, played = np.zeros(n), 0, 0, 0
     while True:

@@ -1,0 +1,47 @@
+"""The global update as a mean of what the base station received."""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from airfeel.segments import by_value
+from airfeel.types import Received
+
+Divide = Literal["active", "heard", "all"]
+
+
+def average(
+    received: Received,
+    support: Int64[Tensor, "K"],
+    dim: int,
+    devices: int,
+    divide: Divide = "active",
+) -> Float[Tensor, "{dim}"]:
+    """ĝ = (1/N_t) (Σ global parts + noise) + (1/N_t) Σ local parts, eq. (2).
+
+    Both means are over all N_t speakers, also at coordinates which only some of them sent. Sums are
+    made in device order, so that they do not depend on where the devices were trained.
+
+    Args:
+        received: the signal on the mask, and each device's own entries.
+        support: the global mask, [K] sorted indices.
+        dim: D.
+        devices: N.
+        divide: by N_t ("active"), by N ("all"), or on the mask by the speakers of an entry's
+            sub-channel ("heard"; nothing where there are none).
+    """
+    total = received.signal.new_zeros(dim)
+    uneven = divide == "heard" and bool((received.heard != received.count).any())
+    if not uneven:
+        total[support] = received.signal
+    for index, value in zip(received.index, received.value, strict=True):
+        total.index_add_(0, index, value)  # a device's own indices are distinct
+    total.div_(devices if divide == "all" else max(received.count, 1))
+    if uneven:
+        speakers = by_value(received.heard.astype(np.float64), len(support))
+        share = np.divide(1.0, speakers, out=np.zeros_like(speakers), where=speakers > 0)
+        total[support] += received.signal * torch.from_numpy(share).to(total)
+    return total

@@ -1,0 +1,204 @@
+"""Codecs: what devices say of their error-compensated updates x, and what is made of it."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from airfeel.compress.average import Divide, average
+from airfeel.compress.mask_rules import Top
+from airfeel.compress.masks import top_k, top_k_outside
+from airfeel.compress.memory import ErrorMemory, NoMemory
+from airfeel.compress.quantize import UNQUANTISED, check_bits, quantize
+from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
+
+_NORM_BITS = 32  # a quantiser's norm, charged under strict accounting
+
+
+def value_bits(values: int, bits: int, *, dim: int = 1, strict: bool = False) -> float:
+    """Q = (log2 d + q)·K, the bits of K quantised values with their indices (section II).
+
+    Args:
+        values: K.
+        bits: q, for each value.
+        dim: d; 1 where the receiver knows the indices.
+        strict: charge 32 bits for the quantiser's norm too.
+
+    >>> value_bits(10, 6, dim=1024)
+    160.0
+    """
+    return values * (math.log2(dim) + bits) + (norm_bits(values, bits) if strict else 0)
+
+
+def norm_bits(values: int, bits: int) -> int:
+    """Bits of a quantiser's norm; there is none without values, or where they go as they are.
+
+    >>> norm_bits(10, 16), norm_bits(0, 16), norm_bits(10, 32)
+    (32, 0, 0)
+    """
+    return _NORM_BITS if values and bits != UNQUANTISED else 0
+
+
+@dataclass(frozen=True)
+class TimeCorrelated:
+    """A global mask that all devices share, and each device's own largest rest (TCS, Algorithm 1).
+
+    With `analog` the global part is left as it is, to be summed in the air (TCS-H); otherwise it is
+    quantised with its own norm and costs q bits per value, without indices (TCS-D).
+
+    dim: d. k_global, k_local: K[g], K[l]. bits: q. strict: charge 32 bits for each norm.
+    mask: the rule of the global mask. memory: what devices keep. divide: whom the mean is over.
+    """
+
+    dim: int
+    k_global: int
+    k_local: int
+    bits: int
+    analog: bool = True
+    strict: bool = False
+    mask: Mask = field(default_factory=Top)
+    memory: Memory = field(default_factory=ErrorMemory)
+    divide: Divide = "active"
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_bits(self.bits)
+
+    @property
+    def dice(self) -> int:
+        """One uniform for each value that is quantised."""
+        return self.k_local + (0 if self.analog else self.k_global)
+
+    @property
+    def cost(self) -> float:
+        """Q of one device: (log2 d + q)·K[l], and q·K[g] where the global part is digital too."""
+        local = value_bits(self.k_local, self.bits, dim=self.dim, strict=self.strict)
+        if self.analog:
+            return local
+        norm = norm_bits(self.k_global, self.bits) if self.strict else 0
+        return local + self.k_global * self.bits + norm
+
+    def agree(self, turn: Turn) -> Agreed:
+        """The global mask."""
+        return Agreed(self.mask(turn, self.k_global))
+
+    def encode(
+        self,
+        x: Float[Tensor, "n D"],
+        agreed: Agreed,
+        devices: Int64[np.ndarray, "n"],
+        dice: Float64[np.ndarray, "n W"],
+        grant: Float64[np.ndarray, "n"] | None = None,
+    ) -> Words:
+        """x on the global mask, and Q(x) on the local one."""
+        common = x.index_select(-1, agreed.support)
+        if not self.analog:
+            common = quantize(common, self.bits, dice[..., self.k_local :])
+        index = top_k_outside(x, self.k_local, agreed.support)
+        value = quantize(x.gather(-1, index), self.bits, dice[..., : self.k_local])
+        return Words(common, index, value, self.cost)
+
+    def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
+        """The mean of all that was received, eq. (2)."""
+        return mean_of(turn, agreed, received, self.divide)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Each device's own K largest entries, with their indices: no global mask.
+
+    dim: d. k: K. bits: q. strict: charge 32 bits for the norm. memory: what devices keep.
+    """
+
+    dim: int
+    k: int
+    bits: int
+    strict: bool = False
+    memory: Memory = field(default_factory=ErrorMemory)
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_bits(self.bits)
+
+    @property
+    def dice(self) -> int:
+        """One uniform for each value."""
+        return self.k
+
+    @property
+    def cost(self) -> float:
+        """Q = (log2 d + q)·K."""
+        return value_bits(self.k, self.bits, dim=self.dim, strict=self.strict)
+
+    def agree(self, turn: Turn) -> Agreed:
+        """Nothing."""
+        return no_mask(turn)
+
+    def encode(
+        self,
+        x: Float[Tensor, "n D"],
+        agreed: Agreed,
+        devices: Int64[np.ndarray, "n"],
+        dice: Float64[np.ndarray, "n W"],
+        grant: Float64[np.ndarray, "n"] | None = None,
+    ) -> Words:
+        """Q(x) on each device's own mask."""
+        index = top_k(x, self.k)
+        value = quantize(x.gather(-1, index), self.bits, dice)
+        return Words(x.index_select(-1, agreed.support), index, value, self.cost)
+
+    def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
+        """The mean over all speakers, also at entries which only some of them sent."""
+        return mean_of(turn, agreed, received)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Everything, as it is: no mask, no quantiser, and nothing left to remember.
+
+    memory: what devices keep. divide: whom the mean is over.
+    """
+
+    memory: Memory = field(default_factory=NoMemory)
+    divide: Divide = "active"
+    dice: int = 0
+    columns: tuple[str, ...] = ()
+
+    def agree(self, turn: Turn) -> Agreed:
+        """All entries."""
+        return Agreed(torch.arange(turn.world.dim, device=turn.state.theta.device))
+
+    def encode(
+        self,
+        x: Float[Tensor, "n D"],
+        agreed: Agreed,
+        devices: Int64[np.ndarray, "n"],
+        dice: Float64[np.ndarray, "n W"],
+        grant: Float64[np.ndarray, "n"] | None = None,
+    ) -> Words:
+        """x itself."""
+        return Words(x, agreed.support.new_empty((*x.shape[:-1], 0)), x[..., :0])
+
+    def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
+        """The mean."""
+        return mean_of(turn, agreed, received, self.divide)
+
+
+def silent(dim: int) -> TopK:
+    """Says nothing and remembers nothing: for round 0, whose mean is of what the engine holds."""
+    return TopK(dim, 0, UNQUANTISED, memory=NoMemory())
+
+
+def no_mask(turn: Turn) -> Agreed:
+    """What is agreed where devices share no mask."""
+    return Agreed(torch.zeros(0, dtype=torch.int64, device=turn.state.theta.device))
+
+
+def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "active") -> Decoded:
+    """The mean of the signal on the mask and of the devices' own entries, see `average`."""
+    world = turn.world
+    update = average(received, agreed.support, world.dim, world.devices, divide)
+    return Decoded(update, (agreed.support, received.index), received.noise)

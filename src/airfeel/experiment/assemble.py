@@ -1,0 +1,97 @@
+"""From a scheme's name, and parts chosen in its place, to a Scheme."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from airfeel.catalogue import Catalogue, Choice
+from airfeel.catalogues import (
+    CODECS,
+    INVITES,
+    MASKS,
+    MEMORIES,
+    METERS,
+    PLANS,
+    SCHEMES,
+    SKIES,
+    STEPS,
+    TRANSMITS,
+)
+from airfeel.experiment.config import SchemeChoice
+from airfeel.schemes import Settings
+from airfeel.types import BadInput, Meter, Scheme, World
+
+_REPLACED = {"fade": SKIES, "invite": INVITES, "codec": CODECS, "plan": PLANS}
+_REPLACED |= {"transmit": TRANSMITS}
+_WITHIN: dict[str, Catalogue] = {"mask": MASKS, "memory": MEMORIES, "step": STEPS}
+
+
+def assemble(
+    chosen: SchemeChoice, meters: Sequence[Choice], settings: Settings, world: World
+) -> Scheme:
+    """The scheme of that name; parts that the settings name take the place of its own.
+
+    A part is filled in with the facts of the run that it asks for by name: numbers of `Settings`,
+    `devices`, `subchannels`, and the part in whose place it comes (`codec`, `plan`, …), so that it
+    can wrap that.
+    """
+    facts = _facts(settings, world)
+    inner = {
+        name: catalogue.make(choice, f"scheme.{name}", **facts)
+        for name, catalogue in _WITHIN.items()
+        if (choice := getattr(chosen, name)) is not None
+    }
+    read = tuple(METERS.make(meter, **facts) for meter in meters)
+    _unique_columns(read)
+    settings = dataclasses.replace(settings, **inner, meters=read)
+    scheme = SCHEMES.find(chosen.name)(settings)
+    if not isinstance(scheme, Scheme):
+        made = type(scheme).__name__
+        raise BadInput(f"scheme.name = {chosen.name!r}: must make a Scheme, made {made}")
+    for name, catalogue in _REPLACED.items():
+        if (choice := getattr(chosen, name)) is not None:
+            own = _facts(settings, world) | {name: getattr(scheme, name)}
+            part = catalogue.make(choice, f"scheme.{name}", **own)
+            scheme = dataclasses.replace(scheme, **{name: part})
+    _all_used(scheme, inner, chosen)
+    return scheme
+
+
+def _facts(settings: Settings, world: World) -> dict[str, Any]:
+    """What parts may ask for by name."""
+    numbers = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
+    del numbers["options"], numbers["inviting"]
+    if numbers["schedule"] is None:  # then a plan's own default holds
+        del numbers["schedule"]
+    numbers |= {"devices": world.devices, "subchannels": world.subchannels}
+    return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
+
+
+def _unique_columns(meters: Sequence[Meter]) -> None:
+    names = [name for meter in meters for name in meter.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"radio.meters: two of them fill the column {name!r}")
+
+
+def _all_used(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:
+    """Refuse a part that was chosen and found no place in the scheme."""
+    for name, part in parts.items():
+        if not _within(scheme, part):
+            raise BadInput(
+                f"scheme.{name} = {getattr(chosen, name)!r}: scheme {chosen.name!r} has no place "
+                "for it"
+            )
+    if chosen.schedule is not None and not hasattr(scheme.plan, "schedule"):
+        raise BadInput(
+            f"scheme.schedule = {chosen.schedule!r}: the plan of {chosen.name!r} has no such rule"
+        )
+
+
+def _within(whole: object, part: object) -> bool:
+    """Whether a part is somewhere in a tree of parts."""
+    if whole is part:
+        return True
+    if dataclasses.is_dataclass(whole):
+        return any(_within(getattr(whole, f.name), part) for f in dataclasses.fields(whole))
+    return False

@@ -1,0 +1,119 @@
+"""Types of settings that are more than a number: parts by name, numbers for each, and marks."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from airfeel.catalogue import Catalogue, Choice, suggestion
+from airfeel.catalogues import INVITES, SERIES
+from airfeel.errors import BadInput
+
+LATER = "x-later"  # marks a setting that 0.1.0's first files do not have
+_TABLE = {"type": "object", "required": ["name"]}
+_Both = tuple[Choice | None, Literal["power", "thrifty", "all"] | None]  # who trains, who speaks
+_OLD_SCHEDULERS: dict[str, _Both] = {
+    "power": ("everyone", "power"),
+    "all": ("everyone", "all"),
+    "thrifty": (None, "thrifty"),
+}
+
+
+def later(default: Any = None, *, description: str) -> Any:
+    """A setting that came later: files and names of runs leave it out while it is at its default."""
+    return Field(default, description=description, json_schema_extra={LATER: True})
+
+
+def _toml(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        tomli_w.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must hold what TOML can write ({error})") from None
+    return value
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_toml)]
+
+
+@dataclass(frozen=True)
+class named:  # noqa: N801 - reads as an annotation: Annotated[Choice, named(FADINGS)]
+    """Marks a setting that names a part of a catalogue; a table may hold the part's settings."""
+
+    catalogue: Catalogue
+
+    def check(self, value: object) -> Choice:
+        """A name, module:factory, or a table with a name."""
+        if not isinstance(value, str | dict):
+            raise ValueError("must be a name, module:factory, or a table with a name")
+        self.catalogue.check(value)
+        return value if isinstance(value, str) else _toml(value)
+
+    def __get_pydantic_core_schema__(
+        self, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        own = {"type": "string", "pattern": "^.+:.+$", "description": "module:factory"}
+        name = {"anyOf": [{"enum": list(self.catalogue)}, own]}
+        return {"anyOf": [*name["anyOf"], _TABLE | {"properties": {"name": name}}]}
+
+
+def _numbers(value: Any) -> float | tuple[float, ...]:
+    """One positive number, or a list of them."""
+    values = value if isinstance(value, list | tuple) else [value]
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not values or len(numbers) < len(values) or not all(0 < v < math.inf for v in numbers):
+        raise ValueError("must be a number above 0, or a list of such numbers")
+    return float(value) if values is not value else tuple(float(v) for v in values)
+
+
+def _numbers_or_series(value: Any) -> float | tuple[float, ...] | dict[str, Any]:
+    if isinstance(value, dict):
+        SERIES.check(value, "series")
+        return _toml(value)
+    return _numbers(value)
+
+
+# One positive number, or one for each device or round; over rounds also a series by name.
+Each = Annotated[float | tuple[float, ...], BeforeValidator(_numbers)]
+EachRound = Annotated[
+    float | tuple[float, ...] | dict[str, Any], BeforeValidator(_numbers_or_series)
+]
+
+
+def scheduling(
+    scheduler: str | None,
+    invite: Choice | None,
+    schedule: Literal["power", "thrifty", "all"] | None,
+) -> _Both:
+    """Who trains and who speaks, also where one word of old stands for both.
+
+    >>> scheduling("thrifty", None, None), scheduling("random", None, None)
+    ((None, 'thrifty'), ('random', None))
+    """
+    if scheduler is None:
+        return invite, schedule
+    if invite is not None or schedule is not None:
+        raise BadInput(
+            "scheme.scheduler: give this, or scheme.invite and scheme.schedule, not both"
+        )
+    if scheduler in _OLD_SCHEDULERS:
+        return _OLD_SCHEDULERS[scheduler]
+    if scheduler in INVITES and scheduler not in ("everyone", "anyone"):
+        return scheduler, None
+    legal = ["power", *(n for n in INVITES if n not in ("everyone", "anyone")), "thrifty", "all"]
+    hint = suggestion(scheduler, legal)
+    raise BadInput(f"scheme.scheduler = {scheduler!r}: must be one of {', '.join(legal)}{hint}")

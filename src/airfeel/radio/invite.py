@@ -1,0 +1,124 @@
+"""Who trains in a round: one small part for each policy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from airfeel.radio.remaining import power_left
+from airfeel.ranges import Count, Positive, Share, about
+from airfeel.types import Fading, Happened, Invited, Turn, World
+
+_Scheduled = Annotated[Count, about("devices that are invited in a round")]
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Invites every device that has power left."""
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        return Invited(power_left(turn) > 0.0)
+
+
+@dataclass(frozen=True)
+class Anyone:
+    """Invites every device, with or without power: for schemes that cost nothing."""
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        return Invited(np.ones(turn.world.devices, dtype=bool))
+
+
+@dataclass(frozen=True)
+class RandomDevices:
+    """Invites `scheduled` devices, uniformly at random among those with power left."""
+
+    scheduled: _Scheduled
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        key = turn.rng("invite").random(turn.world.devices)
+        return Invited(lowest(key, self.scheduled, power_left(turn)))
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    """Invites `scheduled` devices, who take turns in the order of their ids."""
+
+    scheduled: _Scheduled
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        first = turn.state.round * self.scheduled
+        wait = (np.arange(turn.world.devices) - first) % turn.world.devices
+        return Invited(lowest(wait, self.scheduled, power_left(turn)))
+
+
+@dataclass(frozen=True)
+class BestChannel:
+    """Invites the `scheduled` devices that could send most over all sub-channels."""
+
+    scheduled: _Scheduled
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        power = power_left(turn)
+        return Invited(lowest(-capacity(power, fading), self.scheduled, power))
+
+
+@dataclass(frozen=True)
+class ProportionalFair:
+    """Invites the `scheduled` devices of largest rate over the share of rounds they were heard in.
+
+    All devices send the same number of bits when they are heard, so that the share stands for the
+    mean throughput of the usual rule. Carried as `heard` [N], an exponential mean over rounds.
+    """
+
+    scheduled: _Scheduled
+    forget: Annotated[Share, about("weight of the last round in the share")] = 0.1
+    floor: Annotated[Positive, about("added to the share, so that newcomers can be compared")] = (
+        1e-3
+    )
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        power = power_left(turn)
+        share = np.asarray(turn.state.carry["heard"]) + self.floor
+        return Invited(lowest(-capacity(power, fading) / share, self.scheduled, power))
+
+    def begin(self, world: World, update: Float[Tensor, "D"]) -> Mapping[str, np.ndarray]:
+        """Nobody was heard yet."""
+        return {"heard": np.zeros(world.devices)}
+
+    def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
+        """The share with this round in it."""
+        before = np.asarray(turn.state.carry["heard"])
+        return {"heard": (1.0 - self.forget) * before + self.forget * happened.plan.active}
+
+
+def capacity(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndarray, "N"]:
+    """Σ_m log2(1 + P̄|h|²/(M·σ0²)) [bits/slot]: all sub-channels, the power in equal shares.
+
+    Args:
+        power: of each device [W].
+        fading: gains |h| [N M] and noise σ0² [W].
+
+    >>> capacity(np.array([2.0]), Fading(np.array([[1.0, 1.0]]), 1.0))
+    array([2.])
+    """
+    snr = power[:, None] * fading.gain2 / (fading.noise * fading.gain.shape[1])
+    return np.asarray(np.log1p(snr).sum(axis=1) / np.log(2.0))
+
+
+def lowest(
+    key: Float64[np.ndarray, "N"] | Int64[np.ndarray, "N"],
+    count: int,
+    power: Float64[np.ndarray, "N"],
+) -> Bool[np.ndarray, "N"]:
+    """The `count` devices of smallest key among those with power; ties to the lower index.
+
+    >>> lowest(np.array([3.0, 1.0, 2.0]), 2, np.array([1.0, 0.0, 1.0]))
+    array([ True, False,  True])
+    """
+    able = power > 0.0
+    invited = np.zeros(len(power), dtype=bool)
+    invited[np.argsort(np.where(able, key, np.inf), kind="stable")[:count]] = True
+    return invited & able

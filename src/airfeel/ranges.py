@@ -1,0 +1,24 @@
+"""Types of settings, with their legal ranges; a part's fields and the config share them.
+
+>>> from pydantic import TypeAdapter
+>>> TypeAdapter(Annotated[Positive, about("mean power", "W")]).json_schema()["description"]
+'mean power [W]'
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Below1 = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+Whole = Annotated[int, Field(ge=0, strict=True)]
+
+
+def about(text: str, unit: str = "") -> FieldInfo:
+    """One line of help on a setting, and its unit where it has one."""
+    info: FieldInfo = Field(description=f"{text} [{unit}]" if unit else text)
+    return info

@@ -1,0 +1,32 @@
+"""How values are laid on sub-channels: in index order, in M segments, longer ones first."""
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+
+def air_slots(values: int, subchannels: int) -> int:
+    """U[g] = ⌈K[g]/M⌉, the slots that K values take on M sub-channels (section II).
+
+    >>> air_slots(51780, 25)
+    2072
+    """
+    return -(-values // subchannels)
+
+
+def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
+    """How many of K values each of M sub-channels carries.
+
+    >>> segment_sizes(7, 3)
+    array([3, 2, 2])
+    """
+    short, rest = divmod(values, subchannels)
+    return short + (np.arange(subchannels) < rest)
+
+
+def by_value(each: Float64[np.ndarray, "*n M"], values: int) -> Float64[np.ndarray, "*n {values}"]:
+    """A number for each sub-channel as one for each of K values.
+
+    >>> by_value(np.array([1.0, 0.5]), 3)
+    array([1. , 1. , 0.5])
+    """
+    return np.repeat(each, segment_sizes(values, each.shape[-1]), axis=-1)

@@ -1,0 +1,280 @@
+"""The nouns that pass between rooms in a round.
+
+Arrays of the learning side (model vectors, payloads) are torch tensors in the run's dtype; arrays
+of the radio side (gains, powers, rates) are NumPy float64. Shapes: N devices, n of them invited,
+D model dimension, K global mask, L local mask, S symbols for the air, M sub-channels, G digital
+batches.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int, Int64
+from torch import Tensor
+
+NAN = float("nan")
+
+
+class Reason(StrEnum):
+    """Why a device spoke, or why it did not."""
+
+    SCHEDULED = "scheduled"
+    NOT_INVITED = "not-invited"
+    NO_POWER = "no-power-left"
+    TOO_LOUD = "needs-too-much-power"
+    NO_ENERGY = "energy-does-not-fit"
+    NO_CHANNEL = "no-usable-channel"
+    NOT_FINITE = "update-not-finite"
+    DROPPED = "dropped-by-scheduler"
+
+
+@dataclass(frozen=True)
+class State:
+    """All that survives a round, but for the devices' buffers, which the engine holds."""
+
+    round: int
+    theta: Float[Tensor, "D"]
+    update: Float[Tensor, "D"]  # the last step of the model that was not idle
+    support: Int64[Tensor, "K"]  # the last global mask; empty before the first round
+    spent: Float64[np.ndarray, "N"]  # energy spent by each device [W·slots]
+    slots: int = 0
+    idle: int = 0  # idle rounds in a row
+    carry: Mapping[str, np.ndarray | Tensor] = field(default_factory=dict)  # what parts remember
+
+
+@dataclass(frozen=True)
+class Fading:
+    """One draw of the sky: what is believed of it, and what is met.
+
+    Planning, the power rule, inversion and energy see `gain`; arrival sees `truth`.
+    """
+
+    gain: Float64[np.ndarray, "N M"]  # |h| as it is believed, constant during the round
+    noise: float  # variance for one received element [W]
+    truth: Float64[np.ndarray, "N M"] | None = None  # |h| that signals meet; None: as believed
+
+    @property
+    def gain2(self) -> Float64[np.ndarray, "N M"]:
+        """|h|² as it is believed."""
+        return np.square(self.gain)
+
+    @property
+    def met(self) -> Float64[np.ndarray, "N M"]:
+        """|h| that signals really meet."""
+        return self.gain if self.truth is None else self.truth
+
+
+@dataclass(frozen=True)
+class Invited:
+    """Who trains, and what each may send where that is granted beforehand."""
+
+    who: Bool[np.ndarray, "N"]
+    grant: Float64[np.ndarray, "N"] | None = None  # in a unit that codec and invitation share
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What devices and base station derive alike, once per round; a codec may add fields to it.
+
+    It is sent to wherever devices are trained, so that something large goes as its seed.
+    """
+
+    support: Int64[Tensor, "K"]  # the global mask, sorted
+
+
+@dataclass(frozen=True)
+class Words:
+    """What some devices would say: a row for each, or one device's alone."""
+
+    common: Float[Tensor, "*n K"]  # values on the shared mask
+    index: Int64[Tensor, "*n L"]  # entries that a device names itself, distinct
+    value: Float[Tensor, "*n L"]
+    bits: float | Float64[np.ndarray, "*n"] = 0.0  # to be sent digitally by each device
+    signal: Float[Tensor, "*n S"] | None = None  # symbols for the air; None: `common` itself
+    norm: Float64[np.ndarray, "*n"] | None = None  # what a plan may rank devices by, if it asks
+
+
+@dataclass(frozen=True)
+class Said:
+    """What each invited device would say, in device order."""
+
+    devices: Int64[np.ndarray, "n"]  # ids, increasing
+    finite: Bool[np.ndarray, "n"]
+    agreed: Agreed
+    common: Float[Tensor, "n K"]
+    index: Int64[Tensor, "n L"]
+    value: Float[Tensor, "n L"]
+    bits: Float64[np.ndarray, "n"]
+    energy: Float64[np.ndarray, "n M"]  # squared norm of each segment of the symbols
+    loss: Float64[np.ndarray, "n"]  # mean mini-batch loss
+    signal: Float[Tensor, "n S"] | None = None
+    norm: Float64[np.ndarray, "n"] | None = None
+
+    @property
+    def symbols(self) -> Float[Tensor, "n S"]:
+        """What goes on the air, where something does."""
+        return self.common if self.signal is None else self.signal
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who speaks, where, how loud, and why not. Holds no dice."""
+
+    active: Bool[np.ndarray, "N"]
+    reason: tuple[Reason, ...]
+    batch: Int[np.ndarray, "N"]  # digital batch of each device, -1 for none
+    owner: Int[np.ndarray, "G M"]  # device that owns each sub-channel in each batch, -1 for none
+    power: Float64[np.ndarray, "N M"]  # digital transmit power [W]
+    rate: Float64[np.ndarray, "N"]  # digital rate [bits/slot]
+    slots_air: int
+    slots_digital: int
+    scalar: float  # σ_t, what the receiver divides the air by; 0 where nothing is analog
+    needed: Float64[np.ndarray, "N"]  # analog energy asked for [W·slots]; NaN where unknown
+    budget: Float64[np.ndarray, "N"]  # analog energy allowed [W·slots]; NaN where unknown
+    gap: float = NAN  # digital slots over a proven bound, minus 1; NaN where none is known
+    amplitude: Float64[np.ndarray, "N M"] | None = None  # of symbols; 0: silent; None: σ_t/gain
+    share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
+
+    @property
+    def slots(self) -> int:
+        return self.slots_air + self.slots_digital
+
+    def loudness(self, gain: Float64[np.ndarray, "N M"]) -> Float64[np.ndarray, "N M"]:
+        """The amplitude of each device on each sub-channel: by default inversion, b = σ_t/h."""
+        if self.amplitude is not None:
+            return self.amplitude
+        return np.divide(self.scalar, gain, out=np.zeros_like(gain), where=gain > 0)
+
+    @property
+    def sent(self) -> Float64[np.ndarray, "N M"] | None:
+        """The share of each segment that its device sends; None where every speaker sends all."""
+        if self.share is not None or self.amplitude is None:
+            return self.share
+        return (self.amplitude > 0).astype(np.float64)
+
+    @property
+    def heard(self) -> Bool[np.ndarray, "N M"]:
+        """Who is heard on which sub-channel of the air."""
+        sent = self.sent
+        speaks = np.broadcast_to(self.active[:, None], self.power.shape)
+        return speaks.copy() if sent is None else speaks & (sent > 0)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What arrived of what was said; a device's memory keeps exactly the rest.
+
+    Rows are those of `Said`. None means all: every value, every packet of those who spoke.
+    """
+
+    spoke: Bool[np.ndarray, "N"]
+    share: Float64[np.ndarray, "n M"] | Float[Tensor, "n K"] | None = None  # of `common`
+    arrived: Bool[np.ndarray, "n"] | None = None  # whose digital packet did
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was said arrived."""
+        return self.share is None and self.arrived is None
+
+    def rows(self, some: slice) -> "Delivery":
+        """The same of some rows alone."""
+        share = None if self.share is None else self.share[some]
+        arrived = None if self.arrived is None else self.arrived[some]
+        return Delivery(self.spoke, share, arrived)
+
+    def idle(self, said: Said) -> bool:
+        """Whether nothing of anybody arrived."""
+        rows = self.spoke[said.devices]
+        if not rows.any() or self.share is None or self.arrived is None:
+            return not rows.any()
+        share = np.asarray(self.share)
+        return not (bool((share[rows] > 0).any()) or bool(self.arrived[rows].any()))
+
+
+@dataclass(frozen=True)
+class Received:
+    """All that the base station holds after the uplink."""
+
+    devices: Int64[np.ndarray, "n"]  # whose packets these are: all speakers but for lost ones
+    signal: Float[Tensor, "S"]  # sum of the symbols, with noise where they came by air
+    index: Int64[Tensor, "n L"]
+    value: Float[Tensor, "n L"]
+    count: int  # N_t, the speakers
+    heard: Int64[np.ndarray, "M"]  # speakers of each sub-channel
+    noise: float = 0.0  # variance of one entry of the signal
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What the base station makes of it."""
+
+    update: Float[Tensor, "D"]  # ĝ
+    touched: tuple[Int64[Tensor, "..."], ...] = ()  # entries that were received
+    noise: float = 0.0  # variance of one entry that came by air
+    notes: Mapping[str, float | np.ndarray | Tensor] = field(default_factory=dict)  # own columns
+
+    @property
+    def fresh(self) -> Bool[Tensor, "D"]:
+        """Which entries of the update were received in this round."""
+        fresh = torch.zeros(len(self.update), dtype=torch.bool, device=self.update.device)
+        for index in self.touched:
+            fresh[index.flatten()] = True
+        return fresh
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a meter read: columns of its own, and slots or energy that count against the budgets."""
+
+    columns: Mapping[str, float] = field(default_factory=dict)
+    slots: int = 0
+    energy: Float64[np.ndarray, "N"] | None = None  # [W·slots]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a round cost."""
+
+    slots_air: int
+    slots_digital: int
+    bits: float  # of all scheduled devices
+    energy: Float64[np.ndarray, "N"]  # [W·slots]
+    slots_other: int = 0  # of meters
+    columns: Mapping[str, float] = field(default_factory=dict)  # of meters
+
+    @property
+    def slots(self) -> int:
+        return self.slots_air + self.slots_digital + self.slots_other
+
+
+@dataclass(frozen=True)
+class Report:
+    """One round, as the books see it."""
+
+    round: int
+    fading: Fading
+    plan: Plan
+    costs: Costs
+    update_norm: float
+    distortion: float  # NaN unless asked for
+    mask_overlap: float  # NaN without a mask before
+    train_loss: float
+    columns: Mapping[str, float] = field(default_factory=dict)  # of meters and codec
+
+
+@dataclass(frozen=True)
+class Happened:
+    """All values of a round, for parts that remember."""
+
+    fading: Fading
+    invited: Invited
+    said: Said
+    plan: Plan
+    delivery: Delivery
+    costs: Costs
+    idle: bool  # nothing of anybody arrived
+    decoded: Decoded | None  # None in an idle round
+    moved: Float[Tensor, "D"]  # 0 in an idle round
