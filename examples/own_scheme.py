@@ -11,12 +11,12 @@ settings arrive as `s.options`.
 from dataclasses import dataclass
 
 import numpy as np
+from airfeel.compress.parts import TimeCorrelated
+from airfeel.server.aggregate import Average
 
 from airfeel import Fading, Scheme, Settings, State, World
-from airfeel.compress.parts import TimeCorrelated
 from airfeel.radio.air import Hybrid
 from airfeel.radio.plan import HybridPlan
-from airfeel.server.aggregate import Average
 
 
 @dataclass(frozen=True)

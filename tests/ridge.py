@@ -9,18 +9,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from airfeel.compress.parts import TimeCorrelated
+from airfeel.compress.codecs import TimeCorrelated
 from airfeel.engines.threads import Threads
 from airfeel.learn.backends import Torch
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD, draw_batches
-from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.allocate import Paper
 from airfeel.radio.fading import Sky
 from airfeel.round import play_round, start
-from airfeel.schemes import SCHEMES, Settings
+from airfeel.schemes import Settings
+from airfeel.schemes.tcs_h import tcs_h
 from airfeel.streams import Streams
 from airfeel.theory import contraction, learning_rate, power_scalar, smallest_a
-from airfeel.types import Dataset, World
+from airfeel.types import Dataset, Turn, World
 
 SAMPLES = 48  # of a device
 
@@ -41,7 +42,7 @@ class Case:
     rounds: int = 100
 
     @property
-    def compress(self):
+    def codec(self):
         return TimeCorrelated(self.dim, self.k_global, self.k_local, self.bits)
 
 
@@ -133,23 +134,23 @@ def journey(case, seed):
     a = 1.1 * smallest_a(gamma=gamma, smoothness=problem.smoothness, **known)
     rounds = range(1, case.rounds + 1)
     rates = tuple(learning_rate(t, a=a, **known) for t in rounds)
-    scheme = SCHEMES["tcs-h"](
+    scheme = tcs_h(
         Settings(
             dim=case.dim,
             k_global=case.k_global,
             k_local=case.k_local,
             bits=case.bits,
             scheduled=case.devices,
-            scheduler="all",
+            schedule="all",
             fade=Sky(noise=case.noise),
             learn=LocalSGD(
                 Torch(world.model, world.data), case.local_steps, case.batch_size, rates
             ),
-            allocate=ALLOCATORS["paper"](),
+            allocate=Paper(),
             power_scalar=tuple(power_scalar(t, a) for t in rounds),
         )
     )
-    assert scheme.compress == case.compress
+    assert scheme.codec == case.codec
     with unchecked():
         return Path(problem, gamma, a, *_play(problem, world, scheme, seed, rates))
 
@@ -168,7 +169,7 @@ def _play(problem, world, scheme, seed, rates):
     models, compressed, gradient2, everyone = [], [], 0.0, True
     engine = _Remembering(world, 1)
     try:
-        state = start(learn, world, streams, engine)
+        state = start(scheme, world, streams, engine)
         for t, rate in enumerate(rates, 1):
             models.append(state.theta.numpy())
             dice = streams.uniform("batch", t, ids, learn.dice)
@@ -177,10 +178,11 @@ def _play(problem, world, scheme, seed, rates):
             )
             worst, ends = problem.local_steps(models[-1], batches, rate)
             gradient2 = max(gradient2, worst)
-            mask = scheme.compress.support(state.update)
-            x = torch.from_numpy(ends - models[-1]) + engine.memory
+            turn = Turn(world, state, streams)
+            mask = scheme.codec.agree(turn).support
+            x = torch.from_numpy(ends - models[-1]) + engine.buffers["memory"]
             compressed += [(row, mask) for row in x]
-            state, report = play_round(scheme, world, state, streams, engine)
+            state, report = play_round(scheme, turn, engine)
             everyone &= bool(report.plan.active.all())
             # the path on which G² and x were measured is the one that the library went
             assert torch.allclose(engine.mean, x.mean(0), 1e-9, 1e-12)

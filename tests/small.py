@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from airfeel.engines.threads import Threads
 from airfeel.experiment.build import Setup, build
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import experiment
 from airfeel.round import play_round, start
+from airfeel.types import State, Turn
 
 BASE: dict[str, dict[str, Any]] = {
     "data": {"dataset": "synthetic", "shape": [1, 3, 3], "classes": 4, "samples": 200},
@@ -36,19 +39,30 @@ def small(scheme: str = "tcs-h", /, **changes: dict[str, Any]) -> Experiment:
 
 def play(setup: Setup, rounds: int, threads: int = 1) -> list[Any]:
     """(state before, state after, report, memory after) of each round that was played."""
-    engine = Threads(setup.world, threads)
+    engine = Threads(setup.world, threads, buffers=setup.scheme.codec.memory.buffers)
+    nothing = setup.world.model.initial().new_zeros((setup.world.devices, 0))
     try:
-        state = start(setup.scheme.learn, setup.world, setup.streams, engine)
+        state = start(setup.scheme, setup.world, setup.streams, engine)
         played = []
         while state.round < rounds:
-            after, report = play_round(setup.scheme, setup.world, state, setup.streams, engine)
+            turn = Turn(setup.world, state, setup.streams)
+            after, report = play_round(setup.scheme, turn, engine)
             if report is None:
                 break
-            played.append((state, after, report, engine.memory.clone()))
+            memory = engine.buffers.get("memory", nothing)
+            played.append((state, after, report, memory.clone()))
             state = after
         return played
     finally:
         engine.close()
+
+
+def turn_at(setup: Setup, round: int) -> Turn:
+    """The context of a round, whatever came before it."""
+    theta = setup.world.model.initial()
+    spent = np.zeros(setup.world.devices)
+    state = State(round - 1, theta, theta, theta[:0].long(), spent)
+    return Turn(setup.world, state, setup.streams)
 
 
 def play_small(scheme: str = "tcs-h", rounds: int = 12, /, **changes: dict[str, Any]) -> list[Any]:

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from airfeel.compress.codecs import TimeCorrelated, TopK
 from airfeel.compress.masks import overlap, top_k, top_k_outside
 from airfeel.compress.memory import residual
-from airfeel.compress.parts import TimeCorrelated, TopK
 from airfeel.compress.quantize import quantize, stochastic_quantize
 from airfeel.experiment.build import build
-from airfeel.radio.schedule import power_left
+from airfeel.radio.remaining import power_left
 from airfeel.schemes import SCHEMES
-from airfeel.types import Fading
-from small import play, play_small, small
+from airfeel.types import Agreed, Fading, Invited, Turn
+from small import play, play_small, small, turn_at
 
 PAPER = ["tcs-h", "tcs-d", "top-k"]
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -39,15 +39,20 @@ def test_top_k_is_a_stable_sort_by_magnitude(x, data):
     assert found.tolist() == expected.tolist()
 
 
+def said(codec, x, support, dice):
+    """What one device says."""
+    return codec.encode(x, Agreed(support), np.array([0]), dice)
+
+
 @given(x=tied | vectors, update=st.data())
 def test_masks_are_disjoint_and_of_exact_size(x, update):
     d = len(x)
     k_global = update.draw(st.integers(0, d))
     k_local = update.draw(st.integers(0, d - k_global))
     last = update.draw(arrays(np.float64, d, elements=numbers))
-    part = TimeCorrelated(d, k_global, k_local, bits_per_value=32)
-    support = part.support(torch.from_numpy(last))
-    _, index, _ = part(torch.from_numpy(x), support, np.zeros(part.dice))
+    part = TimeCorrelated(d, k_global, k_local, bits=32)
+    support = top_k(torch.from_numpy(last), k_global)
+    index = said(part, torch.from_numpy(x), support, np.zeros(part.dice)).index
     assert (len(support), len(index)) == (k_global, k_local)
     assert not set(support.tolist()) & set(index.tolist())
     outside = np.delete(np.arange(d), support.numpy())
@@ -84,10 +89,12 @@ def test_what_is_not_sent_is_remembered(x, data, analog):
     d = len(x)
     k_global = data.draw(st.integers(0, d))
     k_local = data.draw(st.integers(0, d - k_global))
-    part = TimeCorrelated(d, k_global, k_local, bits_per_value=4, analog=analog)
+    part = TimeCorrelated(d, k_global, k_local, bits=4, analog=analog)
     x = torch.from_numpy(x)
-    support = part.support(torch.from_numpy(data.draw(arrays(np.float64, d, elements=numbers))))
-    common, index, value = part(x, support, np.random.default_rng(0).random(part.dice))
+    last = torch.from_numpy(data.draw(arrays(np.float64, d, elements=numbers)))
+    support = top_k(last, k_global)
+    words = said(part, x, support, np.random.default_rng(0).random(part.dice))
+    common, index, value = words.common, words.index, words.value
     memory = residual(x, support, common, index, value)
     sent = torch.zeros_like(x)
     sent[support] = common
@@ -133,12 +140,13 @@ def test_renaming_devices_renames_everything(order, scheme):
 
     back = np.argsort(order)
 
-    def fade(world, round, *, rng):
-        return Fading(sky(world, round, rng=rng).gain[order], 1e-6)
+    def fade(turn):
+        return Fading(sky(turn).gain[order], 1e-6)
 
-    def invite(world, state, fading, *, rng):
-        known = dataclasses.replace(state, spent=state.spent[back])
-        return setup.scheme.invite(setup.world, known, fading, rng=rng)[order]
+    def invite(turn, fading):
+        known = dataclasses.replace(turn.state, spent=turn.state.spent[back])
+        invited = setup.scheme.invite(Turn(setup.world, known, setup.streams), fading)
+        return Invited(invited.who[order])
 
     moved = dataclasses.replace(
         setup,
@@ -172,11 +180,12 @@ def test_nobody_spends_more_than_allowed(scheme, alpha, slots, seed, subchannels
         budget={"slots": slots},
         run={"seed": seed},
     )
-    world = build(e).world
-    for before, after, report, _ in play(build(e), 12):
+    setup = build(e)
+    world = setup.world
+    for before, after, report, _ in play(setup, 12):
         energy, plan = report.costs.energy, report.plan
         assert not energy[~plan.active].any()
-        left = power_left(world, before)
+        left = power_left(Turn(world, before, setup.streams))
         assert (plan.power.sum(axis=1) <= left * (1 + 1e-9)).all()
         if alpha <= 1.0:
             assert (energy <= left * report.costs.slots * (1 + 1e-9)).all()
@@ -200,20 +209,18 @@ def test_one_more_device_does_not_reshuffle_the_others():
     ids = np.arange(6)
     a, b = (s.streams.uniform("batch", 5, ids, 11) for s in (few_devices, many))
     np.testing.assert_array_equal(a, b)
-    sky = [
-        s.scheme.fade(s.world, 5, rng=s.streams.rng("fading", 5)).gain for s in (few_devices, many)
-    ]
+    sky = [s.scheme.fade(turn_at(s, 5)).gain for s in (few_devices, many)]
     np.testing.assert_array_equal(sky[0], sky[1][:6])
 
 
 @given(d=st.integers(2, 10**6), k=st.integers(0, 1000), bits=st.integers(2, 24))
 def test_bits_follow_the_formulas(d, k, bits):
     index = np.log2(d)
-    assert TopK(d, k, bits).bits == pytest.approx((index + bits) * k)
-    assert TimeCorrelated(d, k, k, bits).bits == pytest.approx((index + bits) * k)
-    assert TimeCorrelated(d, k, k, bits, analog=False).bits == pytest.approx((index + 2 * bits) * k)
+    assert TopK(d, k, bits).cost == pytest.approx((index + bits) * k)
+    assert TimeCorrelated(d, k, k, bits).cost == pytest.approx((index + bits) * k)
+    assert TimeCorrelated(d, k, k, bits, analog=False).cost == pytest.approx((index + 2 * bits) * k)
     norms = 32 * (k > 0)
-    assert TopK(d, k, bits, strict=True).bits == pytest.approx((index + bits) * k + norms)
+    assert TopK(d, k, bits, strict=True).cost == pytest.approx((index + bits) * k + norms)
 
 
 @given(a=st.sets(st.integers(0, 20)), b=st.sets(st.integers(0, 20)))

@@ -9,7 +9,7 @@ import torch
 
 from airfeel.experiment.build import build
 from airfeel.learn.local_sgd import draw_batches
-from small import play, play_small, small
+from small import play, play_small, small, turn_at
 
 _FILE = Path(__file__).parents[1] / "examples" / "tcs_h_plain.py"
 _SPEC = importlib.util.spec_from_file_location("tcs_h_plain", _FILE)
@@ -52,7 +52,7 @@ def by_hand(scheme, e, setup):
     ids = np.arange(n)
     times = range(ROUNDS + 1)
     batch = [streams.uniform("batch", t, ids, steps * size + 1)[:, :-1] for t in times]
-    width = setup.scheme.compress.dice
+    width = setup.scheme.codec.dice
     level = np.array([streams.uniform("quantize", t, ids, width) for t in times])
     split = k_local if scheme == "tcs-d" else width
     return plain.simulate(
@@ -63,7 +63,7 @@ def by_hand(scheme, e, setup):
         classes=world.data.classes,
         theta=world.model.initial().numpy(),
         batches=[draw_batches(world.shards, u.reshape(n, steps, size)) for u in batch],
-        gain=[setup.scheme.fade(world, t, rng=streams.rng("fading", t)).gain for t in times],
+        gain=[setup.scheme.fade(turn_at(setup, t)).gain for t in times],
         air_noise=[streams.rng("air", t).standard_normal(k_global) for t in times],
         uniform_local=level[..., :split],
         uniform_global=level[..., split:],

@@ -26,7 +26,7 @@ _ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
 class Entry:
     """A line of a catalogue: where the factory lies, what it makes, and what the name fixes.
 
-    The factory is text and is imported when it is needed: listing or mistyping a name costs nothing.
+    The factory is text and is imported when it is needed: listing or mistyping a name is cheap.
     """
 
     where: str  # module:factory
@@ -144,7 +144,7 @@ def _refuse_unknown(
 
 def _hints(factory: Factory) -> dict[str, Any]:
     """Types of a factory's parameters; none where they cannot be told."""
-    target = factory.__init__ if inspect.isclass(factory) else factory  # type: ignore[misc]
+    target = factory.__init__ if inspect.isclass(factory) else factory
     try:
         return get_type_hints(target, include_extras=True)
     except (NameError, TypeError, SyntaxError):  # shapes of jaxtyping are no names

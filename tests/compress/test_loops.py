@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as hnp
 from airfeel import compiled
 from airfeel.compress import masks, native
 from airfeel.compress.masks import top_k, top_k_outside
-from airfeel.compress.memory import compensate, remember, residual
+from airfeel.compress.memory import ErrorMemory, compensate, residual
 from airfeel.compress.quantize import norm, quantize
-from airfeel.types import BadInput
+from airfeel.types import Agreed, BadInput, Delivery, Said
 from sanitize import printed
 
 pytestmark = pytest.mark.skipif(
@@ -112,6 +112,13 @@ def test_rows_are_as_each_alone(n, d, kind, data):
             assert torch.equal(value[i], plain(quantize, x[i][index[i]], 8, dice[i]))
 
 
+def spoken(support, common, index, value):
+    """What n devices said."""
+    n, none = len(common), np.zeros(len(common))
+    each = (common, index, value, none, none[:, None], none)
+    return Said(np.arange(n), none == 0, Agreed(support), *each)
+
+
 @settings(max_examples=200)
 @given(st.integers(1, 5), vectors(), st.booleans(), st.data())
 def test_memory_is_equal(n, drawn, in_place, data):
@@ -131,7 +138,10 @@ def test_memory_is_equal(n, drawn, in_place, data):
         expected[place] = residual(x[row], support, *(part[row] for part in said[1:]))
     for plain in (lambda f, *args: f(*args), plainly):
         kept = memory.clone()
-        plain(remember, kept if in_place else x, rows, *said, kept, places)
+        words = spoken(*said)
+        all_of_it, held = Delivery(np.ones(n, dtype=bool)), {"memory": kept}
+        source = kept if in_place else x
+        plain(ErrorMemory().remember, source, words, all_of_it, rows, held, places)
         assert torch.equal(kept, expected)
 
 

@@ -18,7 +18,7 @@ from airfeel.experiment import runner
 from airfeel.experiment.build import build
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.round import play_round, start
-from airfeel.types import BadInput
+from airfeel.types import BadInput, Turn
 from small import small
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "airfeel[ray]"')
@@ -144,10 +144,10 @@ def test_payloads_and_one_broadcast_are_all_that_travels():
     prepare = engine.prepare
     engine.prepare = lambda *words: kept.append(prepare(*words)) or kept[-1]
     try:
-        state = start(scheme.learn, world, streams, engine)
+        state = start(scheme, world, streams, engine)
         for _ in range(3):
             engine.up = engine.down = 0
-            state, report = play_round(scheme, world, state, streams, engine, measure=False)
+            state, report = play_round(scheme, Turn(world, state, streams), engine, measure=False)
             said = kept[-1]
             columns = (said.finite, said.loss, said.energy, said.common, said.index, said.value)
             payloads = sum(c.nbytes for c in columns)

@@ -16,9 +16,9 @@ from airfeel.compress.masks import top_k
 from airfeel.engines.threads import Threads
 from airfeel.experiment.build import Setup, build
 from airfeel.learn import backends, native
-from airfeel.learn.backends import Native, Stacked, choose
+from airfeel.learn.backends import Native, Stacked, compiled, fastest
 from airfeel.round import play_round, start
-from airfeel.types import BadInput
+from airfeel.types import BadInput, Turn
 from small import play, small
 
 NAMES = ["torch", "stacked", pytest.param("native", marks=needs_kernel)]
@@ -135,7 +135,7 @@ def test_a_block_of_stacked_devices_fits_into_memory(monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(why_not is not None, reason=f"no native kernel: {why_not}")
 def test_auto_is_native_where_it_can() -> None:
     world = setup("torch").world
-    assert isinstance(choose("auto", world.model, world.data), Native)
+    assert isinstance(fastest(world.model, world.data), Native)
 
 
 @pytest.fixture
@@ -151,11 +151,11 @@ def test_auto_falls_back_and_says_so_once(
     monkeypatch.setattr(native, "available", lambda: "no compiler found")
     world = setup("torch").world
     for _ in range(3):
-        assert choose("auto", world.model, world.data).name == "torch"
+        assert fastest(world.model, world.data).name == "torch"
     assert len(warned()) == 1
     assert "no compiler found" in warned()[0]
     with pytest.raises(BadInput, match=r"training\.backend = 'native': no compiler found"):
-        choose("native", world.model, world.data)
+        compiled(world.model, world.data)
 
 
 def test_a_network_that_the_kernel_does_not_know_is_trained_by_torch(
@@ -164,13 +164,13 @@ def test_a_network_that_the_kernel_does_not_know_is_trained_by_torch(
     world = setup("torch").world
     odd = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(128, 4), torch.nn.Tanh())
     flat = type(world.model)(odd, classes=4)
-    assert choose("auto", flat, world.data).name == "torch"
+    assert fastest(flat, world.data).name == "torch"
     assert ["Tanh" in text for text in warned()] == [True]
 
 
 def test_float64_goes_to_torch_without_a_word(warned: Callable[[], list[str]]) -> None:
     world = setup("torch", dtype="float64").world
-    assert choose("auto", world.model, world.data).name == "torch"
+    assert fastest(world.model, world.data).name == "torch"
     assert warned() == []
 
 
@@ -179,12 +179,12 @@ def memories(kind: str, rounds: int = 3) -> tuple[Tensor, Tensor]:
     s = setup("torch")
     engine = Threads(s.world, 2, kind)
     try:
-        state = start(s.scheme.learn, s.world, s.streams, engine)
+        state = start(s.scheme, s.world, s.streams, engine)
         for _ in range(rounds):
-            state, report = play_round(s.scheme, s.world, state, s.streams, engine)
+            state, report = play_round(s.scheme, Turn(s.world, state, s.streams), engine)
             assert report is not None
             assert report.plan.active.any()
-        return state.theta, engine.memory.clone()
+        return state.theta, engine.buffers["memory"].clone()
     finally:
         engine.close()
 
@@ -214,15 +214,15 @@ def test_devices_that_are_not_invited_are_not_trained() -> None:
     class Watched:
         dice, block = s.scheme.learn.dice, s.scheme.learn.block
 
-        def __call__(self, world: Any, theta: Any, devices: Any, round: int, dice: Any) -> Any:
+        def __call__(self, turn: Turn, devices: Any, dice: Any) -> Any:
             trained.extend(devices.tolist())
-            return s.scheme.learn(world, theta, devices, round, dice)
+            return s.scheme.learn(turn, devices, dice)
 
     scheme = dataclasses.replace(s.scheme, learn=Watched())
     engine = Threads(s.world, 2)
     try:
-        state = start(s.scheme.learn, s.world, s.streams, engine)
-        _, report = play_round(scheme, s.world, state, s.streams, engine)
+        state = start(s.scheme, s.world, s.streams, engine)
+        _, report = play_round(scheme, Turn(s.world, state, s.streams), engine)
     finally:
         engine.close()
     assert report is not None

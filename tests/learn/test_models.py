@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from airfeel.learn.evaluate import evaluate
 from torch import nn
 
 from airfeel.learn.backends import Torch
-from airfeel.learn.evaluate import evaluate
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import draw_batches
 from airfeel.learn.models import MODELS, Dropout, make

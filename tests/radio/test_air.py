@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airfeel.radio import native
-from airfeel.radio.air import air_slots, needed_energy, segment_energy, segment_sizes, superpose
+from airfeel.radio.air import needed_energy, segment_energy, superpose
+from airfeel.segments import air_slots, segment_sizes
 from airfeel.units import from_db, from_dbm, to_db, to_dbm
 
 
@@ -54,11 +55,25 @@ def test_silence_over_a_dead_channel_is_free_and_speech_is_impossible():
 def test_the_air_adds():
     rng = np.random.default_rng(0)
     common, gain = torch.from_numpy(rng.normal(size=(4, 11))), rng.rayleigh(size=(4, 3))
-    torch.testing.assert_close(
-        superpose(common, gain, 7.0, np.ones(4, dtype=bool)), 7.0 * common.sum(dim=0)
-    )
+    inverted, everyone = 7.0 / gain, np.ones(4, dtype=bool)
+    torch.testing.assert_close(superpose(common, gain, inverted, everyone), 7.0 * common.sum(dim=0))
     some = np.array([True, False, False, True])
-    torch.testing.assert_close(superpose(common, gain, 7.0, some), 7.0 * (common[0] + common[3]))
+    torch.testing.assert_close(
+        superpose(common, gain, inverted, some), 7.0 * (common[0] + common[3])
+    )
+
+
+def test_who_is_silent_on_a_sub_channel_is_not_heard_there():
+    common, gain = torch.ones(2, 6, dtype=torch.float64), np.ones((2, 3))
+    loud = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.5]])
+    heard = superpose(common, gain, loud, np.ones(2, dtype=bool))
+    assert heard.tolist() == [2.0, 2.0, 1.0, 1.0, 0.5, 0.5]
+
+
+def test_signals_meet_the_true_channel_and_not_the_believed_one():
+    common, believed = torch.ones(1, 2, dtype=torch.float64), np.array([[2.0]])
+    heard = superpose(common, 0.9 * believed, 1.0 / believed, np.ones(1, dtype=bool))
+    torch.testing.assert_close(heard, torch.full((2,), 0.9, dtype=torch.float64))
 
 
 def test_decibels():

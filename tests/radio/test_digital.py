@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from airfeel.radio.allocate import ALLOCATORS
+from airfeel.radio.allocate import Paper
 from airfeel.radio.digital import divide
 from airfeel.radio.power import rates
 from airfeel.types import Fading
 
-PAPER = ALLOCATORS["paper"]()
+PAPER = Paper()
 
 
 def shares(gain, devices=None, bits=100.0, power=1.0):
     gain = np.asarray(gain, dtype=float)
     ids = np.arange(len(gain)) if devices is None else np.array(devices)
-    return divide(ids, np.full(len(gain), power), Fading(gain, 1.0), bits, PAPER)
+    power, bits = np.full(len(gain), power), np.full(len(gain), bits)
+    return divide(ids, power, Fading(gain, 1.0), bits, PAPER)
 
 
 def test_nothing_to_say_costs_nothing():

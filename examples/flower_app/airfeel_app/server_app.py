@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+from airfeel.learn.evaluate import evaluate
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
 from airfeel.flower import AirStrategy
-from airfeel.learn.evaluate import evaluate
 from airfeel_app.task import arrays_of, setup_of, vector_of
 
 app = ServerApp()

@@ -10,9 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from airfeel.catalogues import ALLOCATORS
 from airfeel.experiment import allocation
 from airfeel.experiment.allocation import Outcome
-from airfeel.catalogues import ALLOCATORS
 from airfeel.radio.fading import rayleigh
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Fading

@@ -1,16 +1,12 @@
 """airfeel list."""
 
-from typing import Any
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from airfeel.catalogues import ALLOCATORS, MODELS, SCHEMES
 from airfeel.experiment.load import presets
 from airfeel.learn.datasets import DATASETS
-from airfeel.learn.models import MODELS
-from airfeel.radio.allocate import ALLOCATORS
-from airfeel.schemes import SCHEMES
 
 _SCHEDULERS = {
     "power": "everyone trains; who can afford the air is scheduled (tcs-h)",
@@ -27,11 +23,11 @@ def listing() -> None:
     """List schemes, schedulers, allocators, data sets, models and presets."""
     console = Console()
     about = {
-        "schemes": {name: _first_line(part) for name, part in SCHEMES.items()},
+        "schemes": {name: e.about for name, e in SCHEMES.items()},
         "schedulers": _SCHEDULERS,
-        "allocators": {name: _about(part) for name, part in ALLOCATORS.items()},
+        "allocators": {name: e.about for name, e in ALLOCATORS.items()},
         "data sets": DATASETS,
-        "models": {name: _first_line(part) for name, part in MODELS.items()},
+        "models": {name: e.about for name, e in MODELS.items()},
         "presets": _presets(),
     }
     for title, entries in about.items():
@@ -40,16 +36,6 @@ def listing() -> None:
             table.add_row(escape(name), escape(text))
         console.print(table)
         console.print()
-
-
-def _about(part: Any) -> str:
-    """What a part does, and with which settings other than its own."""
-    settings = ", ".join(f"{k} = {v}" for k, v in getattr(part, "keywords", {}).items())
-    return _first_line(part()) + (f" Here: {settings}." if settings else "")
-
-
-def _first_line(part: object) -> str:
-    return (part.__doc__ or "").strip().splitlines()[0]
 
 
 def _presets() -> dict[str, str]:

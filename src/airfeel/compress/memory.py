@@ -157,8 +157,8 @@ def residual(
         support, common: the global mask and the values that were sent there.
         index, value: each device's own entries and the values that were sent there.
 
-    >>> empty = torch.zeros(0)
-    >>> residual(torch.tensor([1.0, 2.0]), torch.tensor([1]), torch.tensor([1.5]), empty.long(), empty)
+    >>> x, where, sent = torch.tensor([1.0, 2.0]), torch.tensor([1]), torch.tensor([1.5])
+    >>> residual(x, where, sent, torch.zeros(0).long(), torch.zeros(0))
     tensor([1.0000, 0.5000])
     """
     e = x.index_add(-1, support, common, alpha=-1)  # each mask's indices are distinct

@@ -7,7 +7,7 @@ that it keeps up to date itself. A round sends it the last global update, and ta
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from airfeel.engines.agreed import Parcel, packed, unpacked
 from airfeel.engines.base import Lost
 from airfeel.engines.cluster import Kit, actor_shares, pack, ray_module, unpack
 from airfeel.engines.threads import Threads
@@ -68,7 +69,7 @@ class Shard:
         round: int,
         news: _News,
         codec: Codec,
-        agreed: Agreed,
+        agreed: Parcel,
         invited: Invited,
         streams: Dice,
     ) -> dict[str, np.ndarray]:
@@ -78,9 +79,8 @@ class Shard:
             theta = self._state.theta + update if theta is None else theta
             self._state = replace(self._state, theta=theta, update=update)
         turn = Turn(self._engine.world, replace(self._state, round=round), streams)
-        said = self._engine.prepare(
-            turn, self._learn, codec, _on(agreed, self._state.theta), invited
-        )
+        shared = unpacked(agreed, self._state.theta.device)
+        said = self._engine.prepare(turn, self._learn, codec, shared, invited)
         names = [*_ROWS, *(name for name in _MAYBE if getattr(said, name) is not None)]
         return {name: _array(getattr(said, name)) for name in names}
 
@@ -167,19 +167,30 @@ class RayEngine:
         self._settled()
         state = turn.state
         put = self._ray.put
-        news, shared = put(_news(self._known, state)), put(_on(agreed, torch.zeros(0)))
+        news, shared = put(_news(self._known, state)), put(packed(agreed, turn.world.dim))
         told = self._tell("prepare", state.round, news, codec, shared, invited, turn.streams)
         answers = self._hear(told)
         self._known = state
         rows = [a for a in answers if len(a["finite"])] or answers[:1]  # rows of nobody: no width
         whole = {name: np.concatenate([a[name] for a in rows]) for name in rows[0]}
-        tensors = {
-            name: torch.from_numpy(whole.pop(name)).to(state.theta.device)
-            for name in ("common", "index", "value", "signal")
-            if name in whole
-        }
         self._devices = np.flatnonzero(invited.who)
-        return Said(devices=self._devices, agreed=agreed, **tensors, **whole)
+
+        def tensor(name: str) -> Tensor:
+            return torch.from_numpy(whole[name]).to(state.theta.device)
+
+        return Said(
+            devices=self._devices,
+            finite=whole["finite"],
+            agreed=agreed,
+            common=tensor("common"),
+            index=tensor("index"),
+            value=tensor("value"),
+            bits=whole["bits"],
+            energy=whole["energy"],
+            loss=whole["loss"],
+            signal=tensor("signal") if "signal" in whole else None,
+            norm=whole.get("norm"),
+        )
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x: the sum goes from actor to actor, in device order."""
@@ -272,13 +283,6 @@ def _news(known: State, state: State) -> _News:
 def _same(a: Tensor, b: Tensor) -> bool:
     """Equal bit by bit, signs of zeros and NaNs too."""
     return torch.equal(a.view(torch.uint8), b.view(torch.uint8))
-
-
-def _on(agreed: Agreed, like: Tensor) -> Agreed:
-    """The same with its tensors where another one lies."""
-    moved = {f.name: getattr(agreed, f.name) for f in fields(agreed)}
-    tensors = {k: v.to(like.device) for k, v in moved.items() if isinstance(v, Tensor)}
-    return replace(agreed, **tensors)
 
 
 def _array(value: Tensor | np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class Data(Section):
 class Model(Section):
     """The network."""
 
-    name: Annotated[Choice, named(MODELS)] = Field(
+    name: Annotated[str, named(MODELS, tables=False)] = Field(
         "mlp", description="a model by name, or module:factory"
     )
     init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
@@ -87,7 +87,7 @@ class Training(Section):
 class SchemeChoice(Section):
     """The algorithm."""
 
-    name: Annotated[Choice, named(SCHEMES)] = Field(
+    name: Annotated[str, named(SCHEMES, tables=False)] = Field(
         "tcs-h", description="a scheme by name, or module:factory"
     )
     global_sparsity: Share = Field(0.2, description="φ[g], share of the model in the global mask")

@@ -20,7 +20,6 @@ from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput
 
 LATER = "x-later"  # marks a setting that 0.1.0's first files do not have
-_TABLE = {"type": "object", "required": ["name"]}
 _Both = tuple[Choice | None, Literal["power", "thrifty", "all"] | None]  # who trains, who speaks
 _OLD_SCHEDULERS: dict[str, _Both] = {
     "power": ("everyone", "power"),
@@ -46,20 +45,22 @@ Options = Annotated[dict[str, Any], AfterValidator(_toml)]
 
 
 @dataclass(frozen=True)
-class named:  # noqa: N801 - reads as an annotation: Annotated[Choice, named(FADINGS)]
+class named:
     """Marks a setting that names a part of a catalogue; a table may hold the part's settings."""
 
     catalogue: Catalogue
+    tables: bool = True
 
     def check(self, value: object) -> Choice:
         """A name, module:factory, or a table with a name."""
-        if not isinstance(value, str | dict):
-            raise ValueError("must be a name, module:factory, or a table with a name")
+        if not isinstance(value, str | dict if self.tables else str):
+            table = ", or a table with a name" if self.tables else ""
+            raise ValueError(f"must be a name or module:factory{table}")
         self.catalogue.check(value)
         return value if isinstance(value, str) else _toml(value)
 
     def __get_pydantic_core_schema__(
-        self, source: type, handler: GetCoreSchemaHandler
+        self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.check)
 
@@ -67,8 +68,9 @@ class named:  # noqa: N801 - reads as an annotation: Annotated[Choice, named(FAD
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         own = {"type": "string", "pattern": "^.+:.+$", "description": "module:factory"}
-        name = {"anyOf": [{"enum": list(self.catalogue)}, own]}
-        return {"anyOf": [*name["anyOf"], _TABLE | {"properties": {"name": name}}]}
+        names = [{"enum": list(self.catalogue)}, own]
+        table = {"type": "object", "required": ["name"], "properties": {"name": {"anyOf": names}}}
+        return {"anyOf": [*names, table] if self.tables else names}
 
 
 def _numbers(value: Any) -> float | tuple[float, ...]:

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from airfeel.catalogue import suggestion
-from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.catalogues import SCHEMES
+from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.types import BadInput
 
 _FOLDER = resources.files("airfeel.experiment") / "presets"

@@ -1,8 +1,6 @@
 """Allocators: who owns which sub-channel, and with how much power."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -145,16 +143,6 @@ class RoundRobin:
         turn = np.arange(gain2.shape[1])
         owner = turn % power.size if power.size else np.full_like(turn, -1)
         return _filled(self.fill, power, gain2, noise, owner)
-
-
-ALLOCATORS: dict[str, Callable[[], Allocator]] = {
-    "paper": Paper,
-    "equal-power": partial(Paper, fill="equal"),
-    "exchange": Exchange,
-    "exact": Exact,
-    "sum-rate": SumRate,
-    "round-robin": RoundRobin,
-}
 
 
 def best_exchange(

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-
 Scores = tuple[int, float]  # rightly classified, summed loss
 Spread = Callable[[Callable[[int], Scores], Iterable[int]], Iterable[Scores]]  # a map, on threads
 

@@ -9,13 +9,13 @@ from jaxtyping import Float64, Int64
 from scipy.stats import t
 
 from airfeel.compress.codecs import TimeCorrelated, TopK
-from airfeel.radio.air import air_slots
 from airfeel.radio.allocate import Paper
 from airfeel.radio.digital import divide
 from airfeel.radio.fading import rayleigh
-from airfeel.radio.power import rates
 from airfeel.radio.invite import lowest
+from airfeel.radio.power import rates
 from airfeel.radio.remaining import remaining_power
+from airfeel.segments import air_slots
 from airfeel.streams import Streams
 from airfeel.types import Fading
 

@@ -8,19 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import airfeel
+from airfeel.catalogues import ALLOCATORS, INVITES
 from airfeel.experiment.build import build
-from airfeel.radio.allocate import ALLOCATORS
-from airfeel.radio.schedule import (
-    SCHEDULERS,
+from airfeel.radio.invite import (
     BestChannel,
     ProportionalFair,
     RandomDevices,
     RoundRobin,
     capacity,
-    fresh_policy,
-    remaining_power,
 )
-from airfeel.types import Fading, Reason, State
+from airfeel.radio.remaining import remaining_power
+from airfeel.streams import Streams
+from airfeel.types import Fading, Reason, State, Turn
 from small import play, play_small, small
 
 RNG = np.random.default_rng
@@ -31,10 +30,11 @@ def world():
     return build(small()).world
 
 
-def state(world, round=0, **changes):
+def turn(world, round=0, seed=0, **changes):
     theta = world.model.initial()
-    fields = {"policy": fresh_policy(6), "spent": np.zeros(6)} | changes
-    return State(round=round, theta=theta, update=theta, support=theta[:0].long(), **fields)
+    fields = {"carry": {"heard": np.zeros(6)}, "spent": np.zeros(6)} | changes
+    state = State(round=round, theta=theta, update=theta, support=theta[:0].long(), **fields)
+    return Turn(world, state, Streams(seed))
 
 
 def sky(seed=0):
@@ -56,34 +56,34 @@ def test_remaining_power(c, used, spent, limit):
     assert remaining_power(np.array([limit]), np.array([spent]), np.inf, used) == limit
 
 
-@pytest.mark.parametrize("name", SCHEDULERS)
+@pytest.mark.parametrize("name", [name for name in INVITES if name != "anyone"])
 def test_nobody_without_power_is_invited(world, name):
     poor = dataclasses.replace(world, slots=100.0)
-    broke = state(world, spent=np.array([1.0, 0, 1.0, 0, 0, 0]))
-    invited = SCHEDULERS[name](6)(poor, broke, sky(), rng=RNG(0))
-    assert invited.tolist() == [False, True, False, True, True, True]
+    broke = turn(poor, spent=np.array([1.0, 0, 1.0, 0, 0, 0]))
+    invited = INVITES.make(name, scheduled=6)(broke, sky())
+    assert invited.who.tolist() == [False, True, False, True, True, True]
+
+
+def test_anyone_is_invited_where_nothing_costs_anything(world):
+    broke = turn(dataclasses.replace(world, slots=100.0), spent=np.ones(6))
+    assert INVITES.make("anyone")(broke, sky()).who.all()
 
 
 def test_random_devices_are_uniform(world):
-    counts = sum(
-        RandomDevices(2)(world, state(world), sky(), rng=RNG(s)).astype(int) for s in range(3000)
-    )
+    counts = sum(RandomDevices(2)(turn(world, seed=s), sky()).who.astype(int) for s in range(3000))
     assert counts.sum() == 6000
     np.testing.assert_allclose(counts / 3000, 1 / 3, atol=0.04)
 
 
 def test_round_robin_takes_turns(world):
-    heard = [
-        np.flatnonzero(RoundRobin(4)(world, state(world, t), sky(), rng=RNG(0))).tolist()
-        for t in range(3)
-    ]
+    heard = [np.flatnonzero(RoundRobin(4)(turn(world, t), sky()).who).tolist() for t in range(3)]
     assert heard == [[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, 5]]
 
 
 def test_best_channel_takes_the_strongest(world):
     fading = sky(3)
     best = np.sort(np.argsort(-capacity(world.power, fading))[:2])
-    found = BestChannel(2)(world, state(world), fading, rng=RNG(0))
+    found = BestChannel(2)(turn(world), fading).who
     assert np.flatnonzero(found).tolist() == best.tolist()
 
 
@@ -100,15 +100,15 @@ def test_proportional_fair_gives_everyone_a_turn():
 
 
 def test_heard_is_remembered(world):
-    rounds = play_small()
+    rounds = play_small("tcs-d", scheme={"scheduler": "proportional-fair"})
     _, after, _, _ = rounds[-1]
     share = np.zeros(6)
     for _, _, report, _ in rounds:
         share = 0.9 * share + 0.1 * report.plan.active
-    np.testing.assert_allclose(after.policy["heard"], share)
+    np.testing.assert_allclose(after.carry["heard"], share)
     fair = ProportionalFair(1)
-    late = state(world, policy=fresh_policy(6) | {"heard": np.array([0, 1.0, 1, 1, 1, 1])})
-    assert fair(world, late, Fading(np.ones((6, 8)), 1e-6), rng=RNG(0)).argmax() == 0
+    late = turn(world, carry={"heard": np.array([0, 1.0, 1, 1, 1, 1])})
+    assert fair(late, Fading(np.ones((6, 8)), 1e-6)).who.argmax() == 0
 
 
 def test_all_hears_everyone_whatever_it_costs():
