@@ -65,25 +65,25 @@ class Side:
     """A process that carries tasks out with the airfeel of one source."""
 
     def __init__(self, source: Path, tasks: Sequence[Task], plan: Path) -> None:
-        self._results = plan.with_suffix(".results")
+        self._results, self._said = (plan.with_suffix(end) for end in (".results", ".said"))
         items = [{"do": t.do, "table": t.table, "folder": t.folder} for t in tasks]
         plan.write_text(json.dumps(items), "utf-8")
         command = [sys.executable, side.__file__, str(source), str(plan), str(self._results)]
         env = os.environ | {"PYTHONPATH": str(source)}
-        self._process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+        with self._said.open("w") as said:
+            self._process = subprocess.Popen(command, env=env, stdout=said, stderr=said)
 
     def __enter__(self) -> "Side":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
 
     def outcomes(self) -> dict[str, Outcome]:
         """What came of the tasks, by their folders."""
-        _, said = self._process.communicate()
-        if self._process.returncode:
-            raise RuntimeError(f"a side ended with status {self._process.returncode}:\n{said}")
+        if status := self._process.wait():
+            raise RuntimeError(f"a side ended with status {status}:\n{self._said.read_text()}")
         return json.loads(self._results.read_text("utf-8"))
 
 
