@@ -20,7 +20,7 @@ demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded dat
 test: $(VENV)/.installed-dev ## Run the tests
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
-same: $(VENV)/.installed-dev ## Compare every byte of 224 runs with a former commit's
+same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of a former commit
 	$(BIN)/python tests/former/same.py
 
 lint: $(VENV)/.installed-dev ## Check style and types

@@ -68,7 +68,7 @@ FACTORS: dict[str, dict[str, Table]] = {
     "look": _each("run", "eval_every", 1, 4),
 }
 
-# Values that can not be in one run, or of which one would do nothing beside the other.
+# Values that cannot be in one run, or of which one would do nothing beside the other.
 _CONFLICTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # factor and values, twice
     (("backend", "native"), ("dtype", "float64")),
     (("backend", "native"), ("data", "regression")),
@@ -95,7 +95,7 @@ CORNERS: dict[str, Table] = {
 
 
 def conflict(v: Value, w: Value) -> bool:
-    """Whether two values can not be in one run."""
+    """Whether two values cannot be in one run."""
     return any(
         (a[0], b[0]) == (x[0], y[0]) and x[1] in a[1:] and y[1] in b[1:]
         for a, b in _CONFLICTS

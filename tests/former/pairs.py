@@ -21,7 +21,7 @@ def cover(
     value that adds most missing pairs. Values that are free of conflicts one by one must be so
     together, and every factor needs a value left whatever the others are.
 
-    conflict: whether two values can not be in one run
+    conflict: whether two values cannot be in one run
 
     >>> runs = list(cover({"a": "01", "b": "01", "c": "01"}, lambda v, w: False))
     >>> len(runs), len({(run["a"], run["c"]) for run in runs})

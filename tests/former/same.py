@@ -119,9 +119,9 @@ def _compared(pairs: Sequence[Pair]) -> Findings:
 
 
 def _faults(task: Task, found: Outcome) -> list[str]:
-    """Why a run of the former commit can not be compared with anything."""
+    """Why a run of the former commit cannot be compared with anything."""
     if found["error"]:
-        return [f"{task.label}: the former commit can not {task.do} it: {found['error']}"]
+        return [f"{task.label}: the former commit cannot {task.do} it: {found['error']}"]
     if task.do == "run" and "a round" not in met(Path(task.folder)):
         return [f"{task.label}: plays no round"]
     return []
