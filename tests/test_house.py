@@ -8,8 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
-    {"types", "units"},
-    {"streams", "catalogue", "compiled"},
+    {"errors", "ranges"},
+    {"types", "catalogue"},
+    {"streams", "catalogues", "compiled", "segments", "carry"},
     {"learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
     {"round"},

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from turns import Turns, arguments
 
+from airfeel.catalogues import BACKENDS
 from airfeel.engines.threads import Threads
 from airfeel.experiment.build import Setup, build
 from airfeel.experiment.load import experiment
-from airfeel.learn.backends import choose
 from airfeel.learn.local_sgd import LocalSGD
 from airfeel.round import play_round, start
-from airfeel.types import State
+from airfeel.types import State, Turn
 
 
 def made(args: argparse.Namespace) -> tuple[Setup, torch.Tensor | None]:
@@ -44,14 +44,15 @@ def made(args: argparse.Namespace) -> tuple[Setup, torch.Tensor | None]:
     shards = tuple(np.array_split(np.arange(len(y)), min(args.devices, len(y))))
     shards = tuple(shards[n % len(shards)] for n in range(args.devices))
     world = dataclasses.replace(setup.world, data=data, shards=shards)
-    learn = LocalSGD(choose(args.backend, world.model, data), args.steps, args.batch, args.rate)
+    backend = BACKENDS.make(args.backend, model=world.model, data=data)
+    learn = LocalSGD(backend, args.steps, args.batch, args.rate)
     scheme = dataclasses.replace(setup.scheme, learn=learn)
     theta = torch.from_numpy(stored["theta"]) if "theta" in stored else None
     return dataclasses.replace(setup, world=world, scheme=scheme), theta
 
 
 def first_state(setup: Setup, engine: Threads, theta: torch.Tensor | None) -> State:
-    state = start(setup.scheme.learn, setup.world, setup.streams, engine)
+    state = start(setup.scheme, setup.world, setup.streams, engine)
     return state if theta is None else dataclasses.replace(state, theta=theta)
 
 
@@ -63,9 +64,8 @@ def whole(args: argparse.Namespace) -> Callable[[], None]:
 
     def round() -> None:
         nonlocal state
-        state, report = play_round(
-            setup.scheme, setup.world, state, setup.streams, engine, measure=False
-        )
+        turn = Turn(setup.world, state, setup.streams)
+        state, report = play_round(setup.scheme, turn, engine, measure=False)
         assert report is not None
         assert report.plan.active.all()
 
@@ -77,6 +77,8 @@ def bare(args: argparse.Namespace) -> Callable[[], None]:
     setup, theta = made(args)
     learn, world = setup.scheme.learn, setup.world
     theta = world.model.initial() if theta is None else theta
+    state = State(0, theta, theta, torch.zeros(0).long(), np.zeros(world.devices))
+    turn = Turn(world, state, setup.streams)
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(args.threads, initializer=torch.set_flush_denormal, initargs=(True,))
     turns = -(-args.devices // (args.threads * learn.block))
@@ -86,7 +88,7 @@ def bare(args: argparse.Namespace) -> Callable[[], None]:
     def work(first: int) -> None:
         part = devices[first : first + size]
         dice = setup.streams.uniform("batch", 1, part, learn.dice)
-        learn(world, theta, part, 1, dice)
+        learn(turn, part, dice)
 
     def round() -> None:
         list(pool.map(work, range(0, args.devices, size)))

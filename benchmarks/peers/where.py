@@ -18,8 +18,9 @@ from unittest import mock
 from ours import first_state, made
 
 from airfeel import round as corridor
-from airfeel.compress import parts
+from airfeel.compress import codecs
 from airfeel.engines.threads import Threads
+from airfeel.types import Turn
 
 
 class Watch:
@@ -53,9 +54,13 @@ class Part:
     """A part of a scheme under a stopwatch."""
 
     def __init__(self, watch: Watch, name: str, part: Any) -> None:
-        self._part, self._call = part, watch.timed(name, part)
-        if hasattr(part, "support"):
-            self.support = watch.timed("global mask", part.support)
+        self._part = part
+        if callable(part):
+            self._call = watch.timed(name, part)
+        else:  # a codec
+            self.agree = watch.timed("agree", part.agree)
+            self.encode = watch.timed("encode", part.encode)
+            self.decode = watch.timed("decode", part.decode)
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         return self._call(*args, **more)
@@ -67,7 +72,7 @@ class Part:
 @contextmanager
 def kernels(watch: Watch) -> Iterator[None]:
     """Put the kernels that parts and the corridor call under stopwatches."""
-    places = [(parts, "top_k_outside"), (parts, "quantize")]
+    places = [(codecs, "top_k_outside"), (codecs, "quantize")]
     places += [(corridor, "account"), (corridor, "report_on")]
     patches = [
         mock.patch.object(room, name, watch.timed(name, getattr(room, name)))
@@ -88,7 +93,7 @@ def where(work: str, steps: int, rounds: int) -> dict[str, float]:
     told = {"work": work, "model": "paper-cnn", "hidden": 64, "devices": 20, "steps": steps}
     setup, theta = made(Namespace(**told, batch=64, rate=0.05, backend="native"))
     watch = Watch(workers)
-    names = [f.name for f in dataclasses.fields(setup.scheme) if f.name != "name"]
+    names = [f.name for f in dataclasses.fields(setup.scheme) if f.name not in ("name", "meters")]
     watched = {name: Part(watch, name, getattr(setup.scheme, name)) for name in names}
     scheme = dataclasses.replace(setup.scheme, **watched)
     engine = Threads(setup.world, workers)
@@ -100,7 +105,7 @@ def where(work: str, steps: int, rounds: int) -> dict[str, float]:
             if turn == 1:  # the first round warms up
                 watch.spent.clear()
             play = watch.timed("whole", corridor.play_round, watch.all_threads)
-            state, _ = play(scheme, setup.world, state, setup.streams, engine, measure=False)
+            state, _ = play(scheme, Turn(setup.world, state, setup.streams), engine, measure=False)
     watch.timed("evaluate", engine.evaluate, watch.all_threads)(state.theta)
     engine.close()
     watch.spent["evaluate"] *= rounds
@@ -108,21 +113,30 @@ def where(work: str, steps: int, rounds: int) -> dict[str, float]:
 
 
 def _rows(ms: Counter[str], workers: int) -> dict[str, float]:
-    each = {name: ms[name] / workers for name in ("learn", "compress", "top_k_outside", "quantize")}
+    each = {name: ms[name] / workers for name in ("learn", "encode", "top_k_outside", "quantize")}
     books = ms["account"] + ms["report_on"]
     radio = ms["fade"] + ms["invite"] + ms["plan"]
-    rest = ms["prepare"] - each["learn"] - each["compress"] - ms["global mask"]
-    known = ms["prepare"] + radio + ms["transmit"] + ms["aggregate"] + books + ms["commit"]
+    rest = ms["prepare"] - each["learn"] - each["encode"]
+    known = (
+        ms["prepare"]
+        + ms["agree"]
+        + radio
+        + ms["transmit"]
+        + ms["decode"]
+        + ms["step"]
+        + books
+        + ms["commit"]
+    )
     return {
         "local SGD": each["learn"],
         "top-K": each["top_k_outside"],
         "quantise": each["quantize"],
-        "gather the values": each["compress"] - each["top_k_outside"] - each["quantize"],
+        "gather the values": each["encode"] - each["top_k_outside"] - each["quantize"],
         "dice, memory, payload": rest,
-        "global mask": ms["global mask"],
+        "global mask": ms["agree"],
         "fading, invitation, plan": radio,
         "transmit": ms["transmit"],
-        "aggregate": ms["aggregate"],
+        "aggregate": ms["decode"] + ms["step"],
         "commit the memory": ms["commit"],
         "ledger": books,
         "the rest": ms["whole"] - known,

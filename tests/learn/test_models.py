@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from airfeel.learn.evaluate import evaluate
 from torch import nn
 
 from airfeel.learn.backends import Torch
@@ -41,9 +40,9 @@ def test_every_model_learns(name):
     model = flat(name, d)
     theta = model.initial()
     batches = np.tile(np.arange(40), (1, 15, 1))
-    before = evaluate(model, d, theta)[1]
+    before = model.evaluate(d, theta)[1]
     delta, loss = local_sgd(model, d, theta, batches, 1e-3 if name == "linear" else 0.05)
-    after = evaluate(model, d, theta + delta[0])[1]
+    after = model.evaluate(d, theta + delta[0])[1]
     assert after < before
     assert loss.shape == (1,)
 
@@ -88,7 +87,7 @@ def test_evaluation_counts_hits():
     model = flat("logistic", d)
     theta = model.initial()
     scores = d.test_x.double().flatten(1) @ theta[:48].view(3, 16).T + theta[48:]
-    accuracy, loss = evaluate(model, d, theta)
+    accuracy, loss = model.evaluate(d, theta)
     assert accuracy == pytest.approx((scores.argmax(1) == d.test_y).double().mean().item())
     assert loss == pytest.approx(nn.functional.cross_entropy(scores, d.test_y).item())
 

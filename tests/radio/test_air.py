@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from airfeel.radio import native
 from airfeel.radio.air import needed_energy, segment_energy, superpose
 from airfeel.segments import air_slots, segment_sizes
-from airfeel.units import from_db, from_dbm, to_db, to_dbm
 
 
 @given(k=st.integers(0, 500), m=st.integers(1, 40))
@@ -74,9 +73,3 @@ def test_signals_meet_the_true_channel_and_not_the_believed_one():
     common, believed = torch.ones(1, 2, dtype=torch.float64), np.array([[2.0]])
     heard = superpose(common, 0.9 * believed, 1.0 / believed, np.ones(1, dtype=bool))
     torch.testing.assert_close(heard, torch.full((2,), 0.9, dtype=torch.float64))
-
-
-def test_decibels():
-    assert from_db(to_db(0.37)) == pytest.approx(0.37)
-    assert from_dbm(to_dbm(5e-3)) == pytest.approx(5e-3)
-    assert to_dbm(5e-3) == pytest.approx(6.9897, abs=1e-4)
