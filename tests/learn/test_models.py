@@ -94,7 +94,7 @@ def test_evaluation_counts_hits():
 
 def test_regression_has_no_accuracy():
     d = data(classes=0)
-    accuracy, loss = evaluate(flat("linear", d), d, flat("linear", d).initial() * 0)
+    accuracy, loss = flat("linear", d).evaluate(d, flat("linear", d).initial() * 0)
     assert np.isnan(accuracy)
     assert loss == pytest.approx(0.5 * d.test_y.square().mean().item())
 
