@@ -15,7 +15,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from airfeel.experiment.checkpoint import write_whole
+from airfeel.experiment import atomic
 from airfeel.experiment.reproduce.curves import Curve, match
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
@@ -52,11 +52,11 @@ def _copy(run: Run, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("summary.json", "partial.json"):
             (folder / name).unlink(missing_ok=True)
-        write_whole(folder / "rounds.csv", _rows(run).encode())
+        atomic.write(folder / "rounds.csv", _rows(run).encode())
         shutil.copyfile(source / "config.toml", folder / "config.toml")
         name = "summary.json" if run.summary else "partial.json"
         facts = run.summary or _partial(run, source)
-        write_whole(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
+        atomic.write(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
     except OSError as error:
         raise BadInput(f"--to {folder}: cannot be written ({error.strerror or error})") from error
     return folder
