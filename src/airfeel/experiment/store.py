@@ -27,8 +27,8 @@ from filelock import FileLock, Timeout
 from safetensors.torch import save
 from torch import Tensor
 
-from airfeel.experiment import checkpoint, record
-from airfeel.experiment.checkpoint import Checkpoint, write_all
+from airfeel.experiment import atomic, checkpoint, record
+from airfeel.experiment.checkpoint import Checkpoint
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.types import BadInput, Report, State
@@ -125,11 +125,7 @@ class Store:
 
     def _begin(self, name: str, text: str) -> None:
         """A file that appears in one step, and is on the disk before the first checkpoint is."""
-        path = self.folder / name
-        part = path.with_name(f"{name}.part")
-        part.write_text(text, "utf-8")
-        part.replace(path)
-        self._loose.add(path)
+        self._loose.add(atomic.write(self.folder / name, text.encode(), durable=False))
 
     def _table(self, name: str) -> IO[str]:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
@@ -157,7 +153,8 @@ class Store:
         self._flush()
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
         last = {"model.safetensors": save(model), "summary.json": text.encode()}
-        write_all({self.folder / name: content for name, content in last.items()}, self._taken())
+        files = {self.folder / name: content for name, content in last.items()}
+        atomic.write_all(files, self._taken())
 
     def _taken(self) -> list[Path]:
         """What has to be on the disk before anything that builds on it; the list begins anew."""
