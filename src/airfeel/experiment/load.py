@@ -18,12 +18,9 @@ _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 def presets() -> dict[str, str]:
     """Name and first comment line of every preset: each base file with each scheme."""
-    found = {}
-    for file in sorted(_FOLDER.iterdir(), key=lambda f: f.name):
-        base = file.name.removesuffix(".toml")
-        about = file.read_text("utf-8").splitlines()[0].lstrip("# ")
-        found.update({f"{base}-{scheme}": about for scheme in SCHEMES})
-    return found
+    return {
+        name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()
+    }
 
 
 def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
@@ -31,7 +28,7 @@ def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Expe
 
     `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
     """
-    table = _preset(str(source)) if str(source) in presets() else _read(Path(source))
+    table = _preset(str(source)) if str(source) in _pairs() else _read(Path(source))
     for text in overrides:
         _override(table, text)
     for key, value in more.items():
@@ -48,9 +45,19 @@ def experiment(table: dict[str, Any]) -> Experiment:
         raise BadInput(" ".join(_one_line(error).splitlines())) from None
 
 
+def _pairs() -> dict[str, tuple[str, str]]:
+    """Base file and scheme of every preset, by its name."""
+    bases = sorted(file.name.removesuffix(".toml") for file in _FOLDER.iterdir())
+    return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
+
+
+def _base(name: str) -> str:
+    return (_FOLDER / f"{name}.toml").read_text("utf-8")
+
+
 def _preset(name: str) -> dict[str, Any]:
-    scheme = next(s for s in SCHEMES if name.endswith(f"-{s}"))
-    table = tomllib.loads((_FOLDER / f"{name.removesuffix(f'-{scheme}')}.toml").read_text("utf-8"))
+    base, scheme = _pairs()[name]
+    table = tomllib.loads(_base(base))
     table.setdefault("scheme", {})["name"] = scheme
     return table
 
