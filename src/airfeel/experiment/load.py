@@ -18,9 +18,7 @@ _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 def presets() -> dict[str, str]:
     """Name and first comment line of every preset: each base file with each scheme."""
-    return {
-        name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()
-    }
+    return {name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
 
 
 def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
