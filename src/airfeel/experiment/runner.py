@@ -26,7 +26,7 @@ from airfeel.experiment.load import load
 from airfeel.experiment.rows import Row
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
-from airfeel.experiment.summary import summarise
+from airfeel.experiment.summary import End, summarise
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, World
 
@@ -181,7 +181,7 @@ class _Loop:
         self.keep(rows.first_row(*look, time.perf_counter() - clock), None)
         return state
 
-    def round(self, state: State) -> tuple[State, str | None]:
+    def round(self, state: State) -> tuple[State, End | None]:
         """One round, its row, and why the run ends with it, if it does."""
         e, setup = self.e, self.setup
         clock = time.perf_counter()
@@ -191,7 +191,7 @@ class _Loop:
             setup.scheme, setup.world, state, setup.streams, self.engine, measure=look
         )
         if report is None:
-            return state, "budget"
+            return state, End.BUDGET
         seen = self.engine.evaluate(after.theta) if look else (math.nan, math.nan)
         seconds = time.perf_counter() - clock
         self.keep(rows.round_row(report, after, e.radio.subchannels, *seen, seconds), report)
@@ -206,7 +206,7 @@ class _Loop:
         for watcher in self.watchers:
             watcher.row(row)
 
-    def keep_safe(self, state: State, reason: str | None) -> None:
+    def keep_safe(self, state: State, reason: End | None) -> None:
         """A checkpoint when one is due; a run that was asked to stop is saved and stops."""
         options = self.e.run
         stop = self.signals.received if reason is None else None
@@ -226,7 +226,7 @@ class _Loop:
         self.saved_at = time.monotonic()
         self.losses = 0
 
-    def finish(self, state: State, reason: str) -> Run:
+    def finish(self, state: State, reason: End) -> Run:
         accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))
         if math.isnan(loss):
             accuracy, loss = self.engine.evaluate(state.theta)
@@ -240,28 +240,28 @@ class _Loop:
         return Run(self.e, columns, summary, state.theta, folder)
 
 
-def _over(e: Experiment, state: State, row: Row) -> str | None:
+def _over(e: Experiment, state: State, row: Row) -> End | None:
     """Reasons that hold for a state: nothing further may be played."""
     target = e.budget.target_accuracy
     if not torch.isfinite(state.theta).all():
-        return "diverged"
+        return End.DIVERGED
     if target is not None and float(row["test_accuracy"]) >= target:
-        return "target"
+        return End.TARGET
     if state.idle >= e.run.idle_limit:
-        return "stalled"
+        return End.STALLED
     if state.slots >= e.slots:
-        return "budget"
+        return End.BUDGET
     if e.training.rounds is not None and state.round >= e.training.rounds:
-        return "rounds"
+        return End.ROUNDS
     return None
 
 
-def _ended(e: Experiment, state: State, report: Report) -> str | None:
+def _ended(e: Experiment, state: State, report: Report) -> End | None:
     """Reasons that only a round can give."""
     trained = [r for r in report.plan.reason if r is not Reason.NOT_INVITED]
     if trained and all(r is Reason.NOT_FINITE for r in trained):
-        return "diverged"
+        return End.DIVERGED
     limit = e.budget.convergence * float(torch.linalg.vector_norm(state.theta))
     if e.budget.convergence and state.idle == 0 and report.update_norm <= limit:
-        return "converged"
+        return End.CONVERGED
     return None
