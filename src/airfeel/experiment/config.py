@@ -1,10 +1,13 @@
 """The settings of an experiment: one schema, with units and legal ranges."""
 
 import math
+from collections.abc import Collection
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.types import JsonValue
 
 from airfeel.catalogue import look_up
 from airfeel.compress.quantize import check_bits
@@ -44,6 +47,17 @@ def _positive_each(value: Any) -> Schedule:
 Each = Annotated[float | tuple[float, ...], BeforeValidator(_positive_each)]  # one, or one for each
 
 
+class Changes(Enum):
+    """The most that a setting can change; one without such a mark defines the experiment."""
+
+    NOTHING = "no result at all"
+    RECORDS = "which rounds are recorded"
+    LOOKS = "what is measured, and in which unit"
+    LENGTH = "when a run ends"
+    SPEED = "how fast it is computed, and the last digits"
+    SEED = "the random numbers"
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,7 +70,7 @@ class Data(Section):
     classes_per_device: Count = Field(2, description="classes on a device, for partition = classes")
     alpha: Positive = Field(0.5, description="concentration, for partition = dirichlet")
     minimum: Count = Field(1, description="fewest samples on a device, for partition = dirichlet")
-    dir: str | None = Field(None, description="folder of the data sets")
+    dir: Annotated[str | None, Changes.NOTHING] = Field(None, description="folder of the data sets")
     standardise: bool = Field(True, description="inputs of zero mean and unit variance by channel")
     shape: tuple[Count, Count, Count] = Field((1, 8, 8), description="one synthetic sample")
     classes: Annotated[int, Field(ge=0, strict=True)] = Field(
@@ -86,10 +100,14 @@ class Training(Section):
     local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
     batch_size: Count = Field(64, description="B")
     learning_rate: Each = Field(0.05, description="η, one number or one for each round")
-    rounds: Count | None = Field(100, description="round limit; leave out for none")
+    rounds: Annotated[Count | None, Changes.LENGTH] = Field(
+        100, description="round limit; leave out for none"
+    )
     dtype: Literal["float32", "float64"] = "float32"
-    device: str = Field("cpu", description="compute device: cpu, cuda, cuda:1, …")
-    backend: Literal["auto", "torch", "stacked", "native"] = Field(
+    device: Annotated[str, Changes.SPEED] = Field(
+        "cpu", description="compute device: cpu, cuda, cuda:1, …"
+    )
+    backend: Annotated[Literal["auto", "torch", "stacked", "native"], Changes.SPEED] = Field(
         "auto", description="what carries local SGD out; auto is the fastest that can"
     )
 
@@ -130,7 +148,9 @@ class Radio(Section):
     allocator_seconds: Positive = Field(
         10.0, description="time limit of allocator = exact in a round"
     )
-    symbol_seconds: Positive = Field(1e-6, description="length of a slot, for energy in joules")
+    symbol_seconds: Annotated[Positive, Changes.LOOKS] = Field(
+        1e-6, description="length of a slot, for energy in joules"
+    )
 
 
 class Budget(Section):
@@ -138,10 +158,10 @@ class Budget(Section):
 
     slots: Count | None = Field(None, description="C, uplink slots for the whole training")
     resource_blocks: Count | None = Field(None, description="the same as sub-channels × slots")
-    target_accuracy: Share | None = Field(
+    target_accuracy: Annotated[Share | None, Changes.LENGTH] = Field(
         None, description="stop when the test accuracy reaches it"
     )
-    convergence: NotNegative = Field(
+    convergence: Annotated[NotNegative, Changes.LENGTH] = Field(
         0.0, description="stop when ‖ĝ‖ ≤ this times ‖w‖ in a round that is not idle; 0 is off"
     )
 
@@ -149,31 +169,35 @@ class Budget(Section):
 class RunOptions(Section):
     """How the run is carried out."""
 
-    seed: Annotated[int, Field(ge=0, strict=True)] = 0
-    eval_every: Count = Field(1, description="rounds between two looks at the test set")
-    idle_limit: Count = Field(
+    seed: Annotated[int, Field(ge=0, strict=True), Changes.SEED] = 0
+    eval_every: Annotated[Count, Changes.LOOKS] = Field(
+        1, description="rounds between two looks at the test set"
+    )
+    idle_limit: Annotated[Count, Changes.LENGTH] = Field(
         100, description="idle rounds in a row after which the run has stalled"
     )
-    checkpoint_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+    checkpoint_every: Annotated[int, Field(ge=0, strict=True), Changes.NOTHING] = Field(
         0, description="rounds between two checkpoints; 0 leaves it to checkpoint_minutes"
     )
-    checkpoint_minutes: Positive = Field(2.0, description="minutes after which one is due anyhow")
-    record_every: Annotated[int, Field(ge=0, strict=True)] = Field(
+    checkpoint_minutes: Annotated[Positive, Changes.NOTHING] = Field(
+        2.0, description="minutes after which one is due anyhow"
+    )
+    record_every: Annotated[int, Field(ge=0, strict=True), Changes.RECORDS] = Field(
         0, description="keep Fading and Plan of every so many rounds; 0 keeps none"
     )
     memory: Literal["ram", "file", "bfloat16"] = Field(
         "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
     )
-    threads: Annotated[int, Field(ge=0, strict=True)] = Field(
+    threads: Annotated[int, Field(ge=0, strict=True), Changes.NOTHING] = Field(
         0, description="worker threads; 0 for all cores. Changes no result"
     )
-    engine: Literal["threads", "ray"] = Field(
+    engine: Annotated[Literal["threads", "ray"], Changes.NOTHING] = Field(
         "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
     )
-    actors: Annotated[int, Field(ge=0, strict=True)] = Field(
+    actors: Annotated[int, Field(ge=0, strict=True), Changes.NOTHING] = Field(
         0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
     )
-    address: str | None = Field(
+    address: Annotated[str | None, Changes.NOTHING] = Field(
         None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"
     )
 
@@ -248,6 +272,17 @@ SECTIONS: dict[str, type[BaseModel]] = {
     for name, field in Experiment.model_fields.items()
     if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
 }
+
+
+def settings_that_decide(
+    e: Experiment, but: Collection[Changes] = (Changes.NOTHING,)
+) -> dict[str, dict[str, JsonValue]]:
+    """The settings as JSON, by section, without those marked as changing only what `but` names."""
+    aside = {
+        section: {k for k, f in keys.model_fields.items() if any(m in f.metadata for m in but)}
+        for section, keys in SECTIONS.items()
+    }
+    return e.model_dump(mode="json", exclude=aside)
 
 
 def _check_bits(bits: int) -> None:

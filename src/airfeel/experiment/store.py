@@ -29,7 +29,7 @@ from torch import Tensor
 
 from airfeel.experiment import atomic, checkpoint, record
 from airfeel.experiment.checkpoint import Checkpoint
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import Experiment, settings_that_decide
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.types import BadInput, Report, State
 
@@ -37,10 +37,6 @@ VERSION = metadata.version("airfeel")
 _TABLES = {"rounds.csv": ROUND_COLUMNS, "devices.csv": DEVICE_COLUMNS}
 _SECONDS = 1.0  # that a row may wait for others
 _LEFTOVERS = {".lock", "config.toml.part"}
-_NO_EFFECT = {  # on any result
-    *("threads", "checkpoint_every", "checkpoint_minutes"),
-    *("engine", "actors", "address"),
-}
 
 
 def as_toml(e: Experiment) -> str:
@@ -49,9 +45,8 @@ def as_toml(e: Experiment) -> str:
 
 
 def fingerprint(e: Experiment) -> str:
-    """What decides a run's result, hashed: the version, and the settings but for places."""
-    settings = e.model_dump(mode="json", exclude={"data": {"dir"}, "run": _NO_EFFECT})
-    text = json.dumps([VERSION, settings], sort_keys=True)
+    """What decides a run's result, hashed: the version, and the settings that change any of it."""
+    text = json.dumps([VERSION, settings_that_decide(e)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
