@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from airfeel.catalogue import suggestion
 from airfeel.experiment.config import SECTIONS, Experiment
+from airfeel.experiment.paper import CURVES
 from airfeel.schemes import SCHEMES
 from airfeel.types import BadInput
 
@@ -21,12 +22,17 @@ def presets() -> dict[str, str]:
     return {name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
 
 
+def known(name: str) -> bool:
+    """Whether a name is that of a preset or of a curve of the paper."""
+    return name in _pairs() or name in CURVES
+
+
 def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
-    """The experiment of a preset's name or a TOML file.
+    """The experiment of a preset's name, of a curve of the paper, or of a TOML file.
 
     `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
     """
-    table = _preset(str(source)) if str(source) in _pairs() else _read(Path(source))
+    table = _table(source)
     for text in overrides:
         _override(table, text)
     for key, value in more.items():
@@ -60,9 +66,26 @@ def _preset(name: str) -> dict[str, Any]:
     return table
 
 
+def _curve(name: str) -> dict[str, Any]:
+    """A preset with a curve's changes; only the digital schemes are told how many to invite."""
+    preset, changes = CURVES[name]
+    table = _preset(preset)
+    if table["scheme"]["name"] not in ("tcs-d", "top-k"):
+        del table["scheme"]["scheduled"]
+    table["scheme"].update(changes)
+    return table
+
+
+def _table(source: str | Path) -> dict[str, Any]:
+    name = str(source)
+    if name in _pairs():
+        return _preset(name)
+    return _curve(name) if name in CURVES else _read(Path(source))
+
+
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        hint = suggestion(str(path), presets())
+        hint = suggestion(str(path), [*_pairs(), *CURVES])
         raise BadInput(f"{path}: is neither a preset (see airfeel list) nor a file{hint}")
     try:
         return tomllib.loads(path.read_text("utf-8"))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment, load, presets
+from airfeel.experiment.load import experiment, known, load
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.types import BadInput
@@ -45,7 +45,7 @@ Start = Callable[[Trial], Job]
 def read_sweep(path: Path, out: Path) -> list[Trial]:
     """The trials of a sweep file.
 
-    `base` is a preset or a TOML file beside this one; `seeds` a list; `grid` a table whose lists
+    `base` is a preset, a curve of the paper or a TOML file beside this one; `seeds` a list; `grid` a table whose lists
     are combined; `list` an array of tables. Keys are settings: "scheme.bits" = [4, 8].
     """
     try:
@@ -57,7 +57,7 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
         legal = "base, seeds, grid and list"
         raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
     source = table.get("base", "digits-tcs-h")
-    base = load(source if source in presets() else path.parent / source)
+    base = load(source if known(source) else path.parent / source)
     seeds = table.get("seeds", [base.run.seed])
     if not isinstance(seeds, list) or not seeds:
         raise BadInput(f"{path}: seeds = {seeds!r}: must be a list such as [0, 1, 2]")

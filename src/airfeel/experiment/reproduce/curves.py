@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
+from airfeel.experiment.paper import CURVES
 from airfeel.experiment.report.runs import read
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
-FOLDER = resources.files("airfeel.experiment") / "paper"
 _NAMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
 _IID = ("iid-tcs-h", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-tcs-d", "iid-top-k", "iid-fedavg")
 _NONIID = ("noniid-tcs-h", "noniid-tcs-d", "noniid-top-k", "noniid-fedavg")
@@ -52,9 +51,8 @@ class Curve:
 
 
 def curves() -> dict[str, Curve]:
-    """Every curve by its name, which is that of its file."""
-    files = sorted(f.name for f in FOLDER.iterdir() if f.name.endswith(".toml"))
-    return {n[:-5]: Curve(n[:-5], load(Path(str(FOLDER / n)))) for n in files}
+    """Every curve by its name."""
+    return {name: Curve(name, load(name)) for name in CURVES}
 
 
 def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
