@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from airfeel.cli.report import report
 from airfeel.experiment import record
 from airfeel.experiment.compare import accuracy_at, lines, shared_blocks
+from airfeel.experiment.load import load
 from airfeel.experiment.report import curves, runs
 from airfeel.experiment.report.data import comparison, page_data
 from airfeel.experiment.report.devices import devices
@@ -25,6 +26,7 @@ from airfeel.experiment.report.summary import latex, markdown, tex
 from airfeel.experiment.report.write import beside, write
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, run
+from airfeel.experiment.store import as_toml, fingerprint
 from airfeel.types import BadInput, Reason
 from small import small
 from stored import store, store_some
@@ -99,6 +101,19 @@ def test_the_same_run_twice_counts_once_and_the_finished_one_is_kept(one, tmp_pa
     assert [r.folder for r in groups["tcs-h"]] == [again]
     assert [r.folder for r in spare] == [one]
     assert comparison(groups, spare)["left_out"] == [str(one)]
+
+
+def test_where_and_how_fast_a_run_was_carried_out_makes_no_group(one, tmp_path):
+    here = {"threads": 2, "engine": "ray", "actors": 3, "address": "auto", "checkpoint_every": 5}
+    path = shutil.copytree(one, tmp_path / "b") / "config.toml"
+    e = load(path)
+    other = e.model_copy(update={"run": e.run.model_copy(update=here)})
+    again = other.model_copy(update={"run": other.run.model_copy(update={"seed": 1})})
+    path.write_text(as_toml(again), "utf-8")
+    groups, spare = runs.load([tmp_path])
+    assert [len(peers) for peers in groups.values()] == [2]
+    assert spare == []
+    assert fingerprint(other) == fingerprint(e) != fingerprint(again)
 
 
 def test_an_unfinished_run_is_reported_as_such(one):

@@ -45,8 +45,9 @@ Start = Callable[[Trial], Job]
 def read_sweep(path: Path, out: Path) -> list[Trial]:
     """The trials of a sweep file.
 
-    `base` is a preset, a curve of the paper or a TOML file beside this one; `seeds` a list; `grid` a table whose lists
-    are combined; `list` an array of tables. Keys are settings: "scheme.bits" = [4, 8].
+    `base` is a preset, a curve of the paper or a TOML file beside this one; `seeds` a list; `grid`
+    a table whose lists are combined; `list` an array of tables. Keys are settings, such as
+    "scheme.bits" = [4, 8].
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from airfeel.experiment.config import Experiment
+from pydantic.types import JsonValue
+
+from airfeel.experiment.config import Changes, Experiment, settings_that_decide
 from airfeel.experiment.load import load
 from airfeel.experiment.paper import CURVES
 from airfeel.experiment.report.runs import read
@@ -83,17 +84,11 @@ def match(places: Iterable[Path], known: Iterable[Curve]) -> tuple[Found, list[R
     return {name: sorted(runs, key=_seed) for name, runs in found.items()}, spare
 
 
-def essence(e: Experiment) -> dict[str, Any]:
-    """What decides a curve: the settings, without those that its scheme does not know."""
-    table = e.model_dump(mode="json")
-    table["data"].pop("dir")
-    for key in ("rounds", "device", "backend"):
-        table["training"].pop(key)
-    for key in ("target_accuracy", "convergence"):
-        table["budget"].pop(key)
+def essence(e: Experiment) -> dict[str, dict[str, JsonValue]]:
+    """What decides a curve: the settings that define the experiment and that its scheme knows."""
+    table = settings_that_decide(e, but=tuple(Changes))
     table["run"] = {"rounded memory": e.run.memory == "bfloat16"}
     scheme, radio = table["scheme"], table["radio"]
-    radio.pop("symbol_seconds")
     if e.scheme.name == "fedavg":
         table |= {"scheme": {"name": "fedavg"}, "radio": {}, "budget": {}}
     elif e.scheme.name == "tcs-h":

@@ -10,7 +10,7 @@ import numpy as np
 
 from airfeel.experiment.compare import accuracy_at
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.report.runs import find, read
+from airfeel.experiment.report.runs import find, flat, read
 from airfeel.experiment.reproduce.curves import essence
 from airfeel.experiment.reproduce.figures import COLOURS, Groups, canvas, save, starvation_figure
 from airfeel.experiment.reproduce.tables import Sheet
@@ -45,23 +45,15 @@ def draw(kind: str, places: Sequence[Path], path: Path) -> tuple[Path, Sheet]:
 
 def by_difference(runs: Sequence[Run]) -> Groups:
     """Runs by where they differ from what most of them have, such as `α = 4`; seeds together."""
-    flat = [_flat(run.experiment) for run in runs]
-    usual = {key: Counter(repr(f.get(key)) for f in flat).most_common(1)[0][0] for key in flat[0]}
+    every = [flat(essence(run.experiment)) for run in runs]
+    usual = {key: Counter(repr(f.get(key)) for f in every).most_common(1)[0][0] for key in every[0]}
     groups: Groups = defaultdict(list)
-    for run, mine in zip(runs, flat, strict=True):
+    for run, mine in zip(runs, every, strict=True):
         differ = [key for key in usual if repr(mine.get(key)) != usual[key]]
         words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(mine[k])}" for k in differ]
         groups[", ".join(words) or "unchanged"].append(run)
     first = sorted(groups, key=lambda label: (label != "unchanged", label))
     return {label: groups[label] for label in first}
-
-
-def _flat(e: Experiment) -> dict[str, Any]:
-    return {
-        f"{section}.{key}": value
-        for section, keys in essence(e).items()
-        for key, value in keys.items()
-    }
 
 
 def _short(value: Any) -> str:
