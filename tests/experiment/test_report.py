@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from airfeel.cli.report import report
 from airfeel.experiment import record
-from airfeel.experiment.compare import accuracy_at, lines, shared_blocks
+from airfeel.experiment.compare import lines, shared_blocks
 from airfeel.experiment.load import load
+from airfeel.experiment.readings import accuracy_at, held
 from airfeel.experiment.report import curves, runs
 from airfeel.experiment.report.data import comparison, page_data
 from airfeel.experiment.report.devices import devices
@@ -172,7 +173,7 @@ def test_a_held_value_is_the_accuracy_at_that_cost(steps, budget):
     blocks = np.cumsum([0, *(s for s, _ in steps)])
     accuracy = np.array([0.1, *(math.nan if a is None else a for _, a in steps)])
     columns = {"test_accuracy": accuracy, "resource_blocks": blocks}
-    at = curves.held(blocks, accuracy, np.array([float(budget)]))
+    at = held(blocks, accuracy, np.array([float(budget)]))
     assert at[0] == accuracy_at(columns, budget)
 
 

@@ -147,7 +147,7 @@ def test_runs_are_matched_by_what_decides_them(tmp_path):
     ],
 )
 def test_verdicts(text, value, complete, verdict):
-    assert claims.verdict(claim(text), value, complete) == verdict
+    assert claims.weigh(claim(text), value, complete) == verdict
 
 
 def test_complete_curves_are_judged_by_number(tmp_path):

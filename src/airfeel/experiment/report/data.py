@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from airfeel.experiment.compare import Line, lines, shared_blocks, verdict
-from airfeel.experiment.report.curves import Curve, accuracy_by, each_round, first_reach
+from airfeel.experiment.figures import Band
+from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach
 from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
 from airfeel.experiment.report.runs import Groups
@@ -98,7 +99,7 @@ def run_facts(run: Run) -> dict[str, Any]:
     }
 
 
-def _on_one_grid(curves: dict[str, Curve]) -> dict[str, Any]:
+def _on_one_grid(curves: dict[str, Band]) -> dict[str, Any]:
     """The points of the longest curve, and every curve's values at as many of them as it has."""
     longest = max(curves.values(), key=lambda curve: len(curve.x))
     return {

@@ -8,8 +8,8 @@ from string import Template
 from typing import Any
 
 from airfeel.experiment.compare import Line, lines
+from airfeel.experiment.optional import needed
 from airfeel.experiment.report.data import page_data, run_facts
-from airfeel.experiment.report.extra import needed
 from airfeel.experiment.report.runs import Groups
 from airfeel.experiment.report.summary import said, summary_rows
 from airfeel.experiment.runner import Run
