@@ -1,6 +1,5 @@
 """The only loop over rounds."""
 
-import importlib
 import math
 import time
 import warnings
@@ -8,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -29,6 +28,11 @@ from airfeel.experiment.store import Store
 from airfeel.experiment.summary import End, summarise
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, World
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from airfeel.experiment.figures import Panels
 
 _LOSSES = 3  # in a row, without a checkpoint in between, that a run survives
 
@@ -53,15 +57,15 @@ class Run:
     folder: Path | None = None
 
     @property
-    def rounds(self) -> Any:
-        """One row a round: a pandas DataFrame where pandas is installed, else the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns
-        return pandas.DataFrame(self.columns)
+    def rounds(self) -> dict[str, np.ndarray]:
+        """The columns of rounds.csv, one value per round."""
+        return self.columns
 
-    def plot(self, axes: Any = None) -> Any:
+    def frame(self) -> "DataFrame":
+        """The same as a pandas DataFrame, one row per round."""
+        return notebook.frame(self.columns)
+
+    def plot(self, axes: "Panels | None" = None) -> "Panels":
         """Accuracy against rounds and resource blocks; hand the axes on to draw another run."""
         return notebook.plot(self.columns, self.experiment.scheme.name, axes)
 
