@@ -130,6 +130,29 @@ def test_export_keeps_rows_and_endings_small(tmp_path):
     }  # fmt: skip
 
 
+def test_export_keeps_the_columns_that_a_run_has(tmp_path):
+    path = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "rounds.csv"
+    head, *rows = path.read_text("utf-8").splitlines()
+    more = [f"{row},{t}.25,word" for t, row in enumerate(rows)]
+    path.write_text("\n".join([f"{head},pilots,said", *more]) + "\n", "utf-8")
+    (copied,) = export([tmp_path / "runs"], tmp_path / "results", KNOWN)[0]
+    columns = read(copied).columns
+    assert list(columns) == [*ROUND_COLUMNS, "pilots", "said"]
+    assert columns["pilots"].tolist() == [0.25, 1.25, 2.25, 3.25]
+    assert set(columns["said"]) == {"word"}
+
+
+def test_claims_live_without_columns_that_were_not_stored(tmp_path):
+    path = made_run(tmp_path / "x", "iid-tcs-h", 30) / "rounds.csv"
+    path.write_text(path.read_text("utf-8").replace("mask_overlap", "other", 1), "utf-8")
+    told = cli("iid", "--from", tmp_path, "--out", tmp_path / "out")
+    assert told.exit_code == 0, told.output
+    lines = (tmp_path / "out" / "claims-iid.csv").read_text("utf-8").splitlines()
+    rows = list(csv.DictReader(lines))
+    (overlap,) = [row for row in rows if "global mask that was" in row["claim"]]
+    assert (overlap["ours"], overlap["verdict"]) == ("–", "not reached")
+
+
 def test_judging_from_rows_prints_and_writes_the_table(tmp_path):
     made_run(tmp_path / "runs" / "h", "iid-tcs-h", 100)
     made_run(tmp_path / "runs" / "d", "iid-tcs-d", 100, top=0.7)

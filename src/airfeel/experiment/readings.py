@@ -20,6 +20,13 @@ def column(run: Run, name: str) -> Real[Array, "r"]:
     return np.full(len(run.columns["round"]), math.nan) if found is None else found
 
 
+def round_mean(run: Run, name: str) -> float:
+    """The mean of a column over the rounds in which it is known; NaN where it never is."""
+    values = column(run, name)[1:].astype(float)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
 def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Float[Array, "p"]:
     """The last known value of y up to each point; NaN before the first.
 
@@ -38,7 +45,7 @@ def accuracy_at(columns: Mapping[str, Array], blocks: float = math.inf) -> float
     >>> accuracy_at({"resource_blocks": np.array([0, 9]), "test_accuracy": np.array([0.1, 0.4])}, 8)
     0.1
     """
-    at = np.array([blocks])
+    at = np.array([blocks], dtype=float)
     return float(held(columns["resource_blocks"], columns["test_accuracy"], at)[0])
 
 

@@ -1,5 +1,6 @@
 """Figures for a paper, from stored rows: IEEE column widths, embedded fonts, safe colours."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +24,10 @@ from airfeel.experiment.figures import (
     legend_below,
     save,
 )
+from airfeel.experiment.readings import column
 from airfeel.experiment.report.curves import accuracy_by, each_round
-from airfeel.experiment.report.devices import devices
-from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.devices import Devices, devices
+from airfeel.experiment.report.runs import Groups, extra_columns
 from airfeel.experiment.report.styles import Style, styles
 from airfeel.experiment.report.summary import tex
 from airfeel.experiment.runner import Run
@@ -112,8 +114,27 @@ def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, 
         kept = [s for s, label in zip(series, groups, strict=True) if label in overlap]
         yield "mask-overlap", _by_round(overlap, kept, "mask_overlap", "mask overlap")
     if not np.isnan(shared_blocks(groups)):
-        yield "slots", _slots(groups, series)
-        yield "energy", _energy(groups, series)
+        yield from _costs(groups, series)
+    for name in extra_columns(groups):
+        title = text(f"{name.replace('_', ' ')} per round")
+        safe = re.sub(r"[^\w.-]", "-", name)  # a column's name may be no file's
+        yield f"column-{safe}", _by_round(groups, series, name, title)
+
+
+def _costs(groups: Groups, series: list[_Series]) -> "Iterator[tuple[str, Figure]]":
+    """Slots and energy of the groups that use any and have stored them."""
+    paid = [(one, runs) for one, runs in zip(series, groups.values(), strict=True) if not one.free]
+    slots = [(one, runs) for one, runs in paid if not np.isnan(_mean_slots(runs, "air"))]
+    if slots:
+        yield "slots", _slots(slots)
+    found = [(one, devices(runs)) for one, runs in paid]
+    energy = [(one, each) for one, each in found if each is not None]
+    if energy:
+        yield "energy", _energy(energy)
+
+
+def _mean_slots(runs: list[Run], kind: str) -> float:
+    return float(np.mean([column(run, f"slots_{kind}")[1:].mean() for run in runs]))
 
 
 def _series(line: Line, style: Style, place: int, text: Callable[[str], str]) -> _Series:
@@ -125,7 +146,7 @@ def _series(line: Line, style: Style, place: int, text: Callable[[str], str]) ->
 def _has_overlap(runs: list[Run], table: list[Line], label: str) -> bool:
     """Free references keep the whole model: their masks are always the same."""
     free = next(line.free for line in table if line.label == label)
-    return not free and any(not np.isnan(r.columns["mask_overlap"]).all() for r in runs)
+    return not free and any(not np.isnan(column(r, "mask_overlap")).all() for r in runs)
 
 
 def _canvas(width: float, height: float, panels: int = 1) -> "tuple[Figure, Panels]":
@@ -163,34 +184,35 @@ def _accuracy(
         axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 4), useMathText=True)
 
 
-def _by_round(groups: Groups, series: list[_Series], column: str, title: str) -> "Figure":
+def _by_round(groups: Groups, series: list[_Series], name: str, title: str) -> "Figure":
     figure, (axes,) = _canvas(_COLUMN, 2.2)
+    lowest = 0.0
     for one, runs in zip(series, groups.values(), strict=True):
-        draw_band(axes, each_round(runs, column, _WINDOWS)[0], one.stroke, one.label)
+        band = each_round(runs, name, _WINDOWS)[0]
+        if not np.isnan(band.mean).all():
+            draw_band(axes, band, one.stroke, one.label)
+            lowest = min(lowest, axes.get_ylim()[0] if np.nanmin(band.mean) < 0 else 0.0)
     axes.set(xlabel="rounds", ylabel=title)
-    axes.locator_params(axis="y", integer=column == "scheduled")
-    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="y", integer=name == "scheduled")
+    axes.set_ylim(bottom=lowest)
     axes.margins(x=0.01)
     _legend(figure)
     return figure
 
 
-def _slots(groups: Groups, series: list[_Series]) -> "Figure":
+def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
     """Mean slots of a round, by air and digital."""
-    paid = [(s, runs) for s, runs in zip(series, groups.values(), strict=True) if not s.free]
     figure, (axes,) = _canvas(_COLUMN, 0.8 + 0.25 * len(paid))
     labels = [one.label for one, _ in paid]
     start = np.zeros(len(paid))
-    for column, colour, hatch in (("air", ORANGE, "////"), ("digital", SKY, "")):
-        mean = [
-            np.mean([r.columns[f"slots_{column}"][1:].mean() for r in runs]) for _, runs in paid
-        ]
+    for kind, colour, hatch in (("air", ORANGE, "////"), ("digital", SKY, "")):
+        mean = [_mean_slots(runs, kind) for _, runs in paid]
         axes.barh(
             labels,
             mean,
             left=start,
             height=0.6,
-            label=column,
+            label=kind,
             color=colour,
             hatch=hatch,
             edgecolor="white",
@@ -204,22 +226,20 @@ def _slots(groups: Groups, series: list[_Series]) -> "Figure":
     return figure
 
 
-def _energy(groups: Groups, series: list[_Series]) -> "Figure":
+def _energy(paid: list[tuple[_Series, Devices]]) -> "Figure":
     """Energy of each device as a share of what its average power limit allows."""
     figure, (axes,) = _canvas(_COLUMN, 2.2)
-    for one, runs in zip(series, groups.values(), strict=True):
-        if not one.free:
-            found = devices(runs)
-            share = found.spent / found.allowed
-            axes.scatter(
-                range(len(share)),
-                share,
-                s=12,
-                lw=0,
-                color=one.stroke.colour,
-                marker=one.marker,
-                label=one.label,
-            )
+    for one, found in paid:
+        share = found.spent / found.allowed
+        axes.scatter(
+            range(len(share)),
+            share,
+            s=12,
+            lw=0,
+            color=one.stroke.colour,
+            marker=one.marker,
+            label=one.label,
+        )
     axes.axhline(1.0, color=RULE, linestyle="--", linewidth=0.8)
     axes.set(xlabel="device", ylabel="energy spent / allowed")
     axes.locator_params(axis="y", integer=False)

@@ -19,6 +19,7 @@ from airfeel.types import BadInput
 Groups = dict[str, list[Run]]
 
 # What may differ between two runs of one group.
+_NEEDED = ("round", "scheduled", "resource_blocks", "test_accuracy")  # for any comparison
 _ASIDE = (Changes.NOTHING, Changes.RECORDS, Changes.SEED)
 
 
@@ -70,15 +71,38 @@ def load(places: Sequence[Path]) -> tuple[Groups, list[Run]]:
     return group([read(folder) for folder in find(places)])
 
 
+def extra_columns(groups: Groups) -> list[str]:
+    """Columns of numbers that are none of ours, such as those of a user's own meter."""
+    every = [run.columns for peers in groups.values() for run in peers]
+    return [
+        name
+        for name in dict.fromkeys(name for columns in every for name in columns)
+        if name not in ROUND_COLUMNS
+        and all(columns[name].dtype.kind in "if" for columns in every if name in columns)
+    ]
+
+
+def lacks(groups: Groups) -> list[str]:
+    """What some runs did not store, so that it cannot be shown; a sentence for each group."""
+    told = []
+    for label, peers in groups.items():
+        names = [n for n in ROUND_COLUMNS if any(n not in run.columns for run in peers)]
+        if names:
+            told.append(f"{label}: rounds.csv has no column {', '.join(names)}.")
+        if any(run.folder and not (run.folder / "devices.csv").exists() for run in peers):
+            told.append(f"{label}: there is no devices.csv, so energy and reasons are not shown.")
+    return told
+
+
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
     """What keeps rows from being reported on."""
-    for name in ROUND_COLUMNS:
+    for name in _NEEDED:
         if name not in columns:
             return f"has no column {name}"
     rounds = columns["round"]
     if len(rounds) < 2:
         return "holds no round yet"
-    for name in ROUND_COLUMNS:
+    for name in columns.keys() & set(ROUND_COLUMNS):
         if columns[name].dtype.kind not in "if":
             return f"column {name} holds what is not a number"
     if not np.array_equal(rounds, np.arange(len(rounds))):
