@@ -20,7 +20,7 @@ from airfeel.types import BadInput
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep."""
+    """One run to be carried out, of a sweep or of the paper's curves."""
 
     label: str
     experiment: Experiment
@@ -29,6 +29,10 @@ class Trial:
     @property
     def done(self) -> bool:
         return (self.folder / "summary.json").is_file()
+
+    @property
+    def begun(self) -> bool:
+        return (self.folder / "rounds.csv").is_file()
 
 
 @runtime_checkable
@@ -72,20 +76,20 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
 
 def _changes(path: Path, table: dict[str, Any]) -> list[dict[str, Any]]:
     """The settings of each point: the grid's combinations, then the list."""
-    grid = dict(_flat(table.get("grid", {})))
+    grid = dict(_dotted(table.get("grid", {})))
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
     points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
-    listed = [dict(_flat(point)) for point in table.get("list", [])]
+    listed = [dict(_dotted(point)) for point in table.get("list", [])]
     return (points if grid or not listed else []) + listed
 
 
-def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """section.key = value, however the file nests it."""
     for key, value in table.items():
         if isinstance(value, dict) and "." not in before + key:
-            yield from _flat(value, f"{before}{key}.")
+            yield from _dotted(value, f"{before}{key}.")
         else:
             yield before + key, value
 
@@ -131,10 +135,10 @@ def start_local(trial: Trial) -> LocalJob:
 def work(table: dict[str, Any], folder: str, pipe: Any) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
     with Signals() as signals:
-        pipe.send(carry_out(table, folder, signals))
+        pipe.send(attempt(table, folder, signals))
 
 
-def carry_out(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
+def attempt(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
     """Carry out or resume one run, in this process; its fault, or nothing."""
     try:
         e = experiment(table)
