@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import airfeel
-from airfeel.experiment.compare import accuracy_at, lines, shared_blocks, verdict
+from airfeel.experiment.compare import lines, shared_blocks, verdict
+from airfeel.experiment.readings import accuracy_at
 from airfeel.experiment.runner import Run
 from small import small
 

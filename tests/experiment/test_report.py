@@ -1,4 +1,5 @@
 import base64
+import csv
 import json
 import math
 import re
@@ -14,7 +15,9 @@ from typer.testing import CliRunner
 
 from airfeel.cli.report import report
 from airfeel.experiment import record
-from airfeel.experiment.compare import accuracy_at, lines, shared_blocks
+from airfeel.experiment.compare import lines, shared_blocks
+from airfeel.experiment.load import load
+from airfeel.experiment.readings import accuracy_at, held
 from airfeel.experiment.report import curves, runs
 from airfeel.experiment.report.data import comparison, page_data
 from airfeel.experiment.report.devices import devices
@@ -25,6 +28,7 @@ from airfeel.experiment.report.summary import latex, markdown, tex
 from airfeel.experiment.report.write import beside, write
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, run
+from airfeel.experiment.store import as_toml, fingerprint
 from airfeel.types import BadInput, Reason
 from small import small
 from stored import store, store_some
@@ -101,6 +105,19 @@ def test_the_same_run_twice_counts_once_and_the_finished_one_is_kept(one, tmp_pa
     assert comparison(groups, spare)["left_out"] == [str(one)]
 
 
+def test_where_and_how_fast_a_run_was_carried_out_makes_no_group(one, tmp_path):
+    here = {"threads": 2, "engine": "ray", "actors": 3, "address": "auto", "checkpoint_every": 5}
+    path = shutil.copytree(one, tmp_path / "b") / "config.toml"
+    e = load(path)
+    other = e.model_copy(update={"run": e.run.model_copy(update=here)})
+    again = other.model_copy(update={"run": other.run.model_copy(update={"seed": 1})})
+    path.write_text(as_toml(again), "utf-8")
+    groups, spare = runs.load([tmp_path])
+    assert [len(peers) for peers in groups.values()] == [2]
+    assert spare == []
+    assert fingerprint(other) == fingerprint(e) != fingerprint(again)
+
+
 def test_an_unfinished_run_is_reported_as_such(one):
     (one / "summary.json").unlink()
     groups, _ = runs.load([one])
@@ -115,7 +132,11 @@ def test_an_unfinished_run_is_reported_as_such(one):
         ("rounds.csv", lambda s: s[:-90], "rounds.csv: cannot be read"),
         ("rounds.csv", lambda s: "", "rounds.csv: cannot be read"),
         ("rounds.csv", lambda s: "".join(s.splitlines(True)[:2]), "holds no round yet"),
-        ("rounds.csv", lambda s: s.replace("slots_air", "x", 1), "has no column slots_air"),
+        (
+            "rounds.csv",
+            lambda s: s.replace("resource_blocks", "x", 1),
+            "has no column resource_blocks",
+        ),
         ("rounds.csv", lambda s: s.replace("\n5,", "\n4,", 1), "must count 0, 1, 2"),
         ("rounds.csv", lambda s: s.replace("\n5,", "\n5,?", 1), "column scheduled holds what"),
         ("config.toml", lambda s: s + "=", "config.toml: cannot be read"),
@@ -130,6 +151,63 @@ def test_damaged_folders_are_refused_in_one_line(one, name, change, said):
     with pytest.raises(BadInput, match=re.escape(said)) as error:
         runs.load([one])
     assert "\n" not in str(error.value)
+
+
+def cut(folder, *names):
+    """Take columns out of rounds.csv, as a version had it that did not know them."""
+    path = folder / "rounds.csv"
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    kept = [i for i, name in enumerate(rows[0]) if name not in names]
+    path.write_text("".join(",".join(row[i] for i in kept) + "\n" for row in rows), "utf-8")
+
+
+def metered(folder, name, each):
+    """Add a column to rounds.csv, as a user's own meter would."""
+    path = folder / "rounds.csv"
+    head, *rows = path.read_text("utf-8").splitlines()
+    more = [f"{row},{each(t)}" for t, row in enumerate(rows)]
+    path.write_text("\n".join([f"{head},{name}", *more]) + "\n", "utf-8")
+
+
+def test_rows_without_some_columns_are_reported_without_what_needs_them(one, tmp_path):
+    whole = page_data(runs.load([one])[0])
+    cut(one, "slots", "slots_air", "slots_digital", "mask_overlap", "needed_median", "distortion")
+    (one / "devices.csv").unlink()
+    groups = runs.load([one])[0]
+    data = json.loads(json.dumps(page_data(groups), allow_nan=False))
+    assert data["accuracy"] == whole["accuracy"]
+    assert data["slots"] == [[None, None]]
+    assert set(data["overlap"][0]["mean"]) == {None}
+    assert data["devices"][0]["spent"] == []
+    text = page(groups)
+    assert "rounds.csv has no column slots_air, slots_digital, slots, needed_median" in text
+    assert "there is no devices.csv" in text
+    pytest.importorskip("matplotlib")
+    made = {path.stem for path in write(groups, tmp_path / "out", ["svg"])}
+    assert "scheduled" in made
+    assert not made & {"slots", "energy", "mask-overlap"}
+
+
+def test_columns_of_a_users_meter_are_drawn_and_told(folder, tmp_path):
+    for name in ("tcs-h-0", "tcs-h-1", "top-k-0"):
+        shutil.copytree(folder / name, tmp_path / "runs" / name)
+    metered(tmp_path / "runs" / "tcs-h-0", "pilots/dB", lambda t: -t if t else "")
+    metered(tmp_path / "runs" / "tcs-h-1", "pilots/dB", lambda t: -t - 2 if t else "")
+    metered(tmp_path / "runs" / "top-k-0", "said", lambda t: "words")
+    groups, _ = runs.load([tmp_path / "runs"])
+    assert runs.extra_columns(groups) == ["pilots/dB"]
+    (more,) = page_data(groups)["more"]
+    by_label = dict(zip([line.label for line in lines(groups)], more["curves"], strict=True))
+    assert by_label["tcs-h"]["mean"] == [-t - 1 for t in range(1, 13)]
+    assert set(by_label["top-k"]["mean"]) == {None}
+    (facts,) = [g for g in comparison(groups)["groups"] if g["label"] == "tcs-h"]
+    assert facts["more"] == {"pilots/dB": {"mean": -7.5, "spread": pytest.approx(math.sqrt(2))}}
+    told = markdown(groups)
+    assert "pilots/dB per round" in told
+    assert "-7.5 ± 1.4" in told
+    assert "pilots/dB" in page(groups)
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "out" / "column-pilots-dB.svg") in write(groups, tmp_path / "out", ["svg"])
 
 
 def test_damaged_device_rows_are_refused_in_one_line(one):
@@ -157,7 +235,7 @@ def test_a_held_value_is_the_accuracy_at_that_cost(steps, budget):
     blocks = np.cumsum([0, *(s for s, _ in steps)])
     accuracy = np.array([0.1, *(math.nan if a is None else a for _, a in steps)])
     columns = {"test_accuracy": accuracy, "resource_blocks": blocks}
-    at = curves.held(blocks, accuracy, np.array([float(budget)]))
+    at = held(blocks, accuracy, np.array([float(budget)]))
     assert at[0] == accuracy_at(columns, budget)
 
 

@@ -41,20 +41,20 @@ def tiny(rounds=6):
 
 
 def test_scale_shortens_rounds_and_nothing_else(tmp_path):
-    (job, _) = running.jobs(tiny(), [3], 0.5, tmp_path)
-    e, full = job.experiment, job.curve.experiment
+    (trial, _) = running.trials(tiny(), [3], 0.5, tmp_path)
+    e, full = trial.experiment, tiny()[0].experiment
     assert (e.training.rounds, e.run.seed) == (3, 3)
     assert e.model_copy(update={"training": full.training, "run": full.run}) == full
     assert e.training.model_copy(update={"rounds": 6}) == full.training
-    assert running.shortened([job]) == "Shortened: 6 rounds to 3; nothing else."
-    assert running.shortened(running.jobs(tiny(), [0], 1.0, tmp_path)) == ""
+    assert running.shortened(tiny(), 0.5) == "Shortened: 6 rounds to 3; nothing else."
+    assert running.shortened(tiny(), 1.0) == ""
     for scale in (0.0, 1.1, math.nan):
         with pytest.raises(BadInput, match="--scale"):
-            running.jobs(tiny(), [0], scale, tmp_path)
+            running.trials(tiny(), [0], scale, tmp_path)
 
 
 def test_finished_runs_are_reused(tmp_path):
-    planned = running.jobs(tiny(), [0, 1], 0.5, tmp_path)
+    planned = running.trials(tiny(), [0, 1], 0.5, tmp_path)
     seen = []
     assert running.carry_out(planned, None, lambda name, e: seen.append((name, e.run.seed)) or [])
     assert seen == [("tcs-h", 0), ("top-k", 0), ("tcs-h", 1), ("top-k", 1)]
@@ -70,16 +70,16 @@ def test_a_share_of_time_saves_a_run_and_the_next_call_ends_it(tmp_path, monkeyp
             self.now += 1.0
             return self.now
 
-    whole = run(running.jobs(tiny(8), [0], 1.0, tmp_path)[0].experiment, tmp_path / "whole")
-    planned = running.jobs(tiny(8), [0], 1.0, tmp_path)
+    whole = run(running.trials(tiny(8), [0], 1.0, tmp_path)[0].experiment, tmp_path / "whole")
+    planned = running.trials(tiny(8), [0], 1.0, tmp_path)
     monkeypatch.setattr(running, "time", Clock())
     signals = Signals()
     assert not running.carry_out(planned, 10 / 3600, signals=signals)
     assert signals.received is None
-    first, second = (read_columns(job.folder / "rounds.csv")["round"][-1] for job in planned)
+    first, second = (read_columns(trial.folder / "rounds.csv")["round"][-1] for trial in planned)
     assert 0 < first < 8  # both have had a share
     assert 0 < second < 8
-    assert not any(job.done for job in planned)
+    assert not any(trial.done for trial in planned)
     assert running.carry_out(planned, None)
     ours = read_columns(planned[0].folder / "rounds.csv")
     for name in ROUND_COLUMNS[:-1]:
@@ -87,11 +87,11 @@ def test_a_share_of_time_saves_a_run_and_the_next_call_ends_it(tmp_path, monkeyp
 
 
 def test_no_time_no_work(tmp_path, monkeypatch):
-    planned = running.jobs(tiny(), [0], 1.0, tmp_path)
+    planned = running.trials(tiny(), [0], 1.0, tmp_path)
     clock = iter([0.0, 99.0])
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert not running.carry_out(planned, 1 / 3600)
-    assert not any(job.begun for job in planned)
+    assert not any(trial.begun for trial in planned)
     with pytest.raises(BadInput, match="--budget-hours 0"):
         running.carry_out(planned, 0.0)
 
@@ -100,7 +100,7 @@ def test_a_users_stop_is_passed_on(tmp_path):
     signals = Signals()
     signals.received = signal.SIGINT
     with pytest.raises(Interrupted):
-        running.carry_out(running.jobs(tiny(), [0], 1.0, tmp_path), 1.0, signals=signals)
+        running.carry_out(running.trials(tiny(), [0], 1.0, tmp_path), 1.0, signals=signals)
 
 
 # --- results and the command
@@ -128,6 +128,29 @@ def test_export_keeps_rows_and_endings_small(tmp_path):
     assert {p.name for p in export([tmp_path / "runs"], tmp_path / "o", KNOWN, others=True)[0]} == {
         "iid-tcs-h", "iid-tcs-h-seed2", "z",
     }  # fmt: skip
+
+
+def test_export_keeps_the_columns_that_a_run_has(tmp_path):
+    path = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "rounds.csv"
+    head, *rows = path.read_text("utf-8").splitlines()
+    more = [f"{row},{t}.25,word" for t, row in enumerate(rows)]
+    path.write_text("\n".join([f"{head},pilots,said", *more]) + "\n", "utf-8")
+    (copied,) = export([tmp_path / "runs"], tmp_path / "results", KNOWN)[0]
+    columns = read(copied).columns
+    assert list(columns) == [*ROUND_COLUMNS, "pilots", "said"]
+    assert columns["pilots"].tolist() == [0.25, 1.25, 2.25, 3.25]
+    assert set(columns["said"]) == {"word"}
+
+
+def test_claims_live_without_columns_that_were_not_stored(tmp_path):
+    path = made_run(tmp_path / "x", "iid-tcs-h", 30) / "rounds.csv"
+    path.write_text(path.read_text("utf-8").replace("mask_overlap", "other", 1), "utf-8")
+    told = cli("iid", "--from", tmp_path, "--out", tmp_path / "out")
+    assert told.exit_code == 0, told.output
+    lines = (tmp_path / "out" / "claims-iid.csv").read_text("utf-8").splitlines()
+    rows = list(csv.DictReader(lines))
+    (overlap,) = [row for row in rows if "global mask that was" in row["claim"]]
+    assert (overlap["ours"], overlap["verdict"]) == ("–", "not reached")
 
 
 def test_judging_from_rows_prints_and_writes_the_table(tmp_path):

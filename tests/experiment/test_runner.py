@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import math
+import sys
 import tomllib
 
 import numpy as np
@@ -178,9 +179,19 @@ def test_a_run_refuses_a_folder_with_something_in_it(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_rounds_are_columns_or_a_data_frame():
+def test_rounds_are_columns_with_or_without_pandas(monkeypatch):
     run = airfeel.run(small(training={"rounds": 2}))
-    assert list(run.rounds["round"]) == [0, 1, 2]
+    assert run.rounds is run.columns
+    assert run.rounds["round"].tolist() == [0, 1, 2]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BadInput, match="pandas is missing: install it with pip install pandas"):
+        run.frame()
+
+
+def test_a_frame_has_a_row_per_round():
+    pandas = pytest.importorskip("pandas")
+    run = airfeel.run(small(training={"rounds": 2}))
+    pandas.testing.assert_frame_equal(run.frame(), pandas.DataFrame(run.columns))
 
 
 def test_watchers_see_every_row():

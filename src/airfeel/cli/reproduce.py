@@ -16,7 +16,7 @@ from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
-from airfeel.experiment.reproduce.running import carry_out, jobs, shortened
+from airfeel.experiment.reproduce.running import carry_out, shortened, trials
 from airfeel.types import BadInput
 
 _SPLITS = {"iid": ["iid"], "noniid": ["noniid"], "sparse": ["sparse"]}
@@ -73,8 +73,8 @@ def _command(which: str) -> Callable[..., None]:
         wanted = pick(which, [name for name in only.split(",") if name])
         notes = []
         if not from_:
-            planned = jobs(wanted, parse_seeds(seeds), scale, out, data_dir)
-            notes = [text for text in [shortened(planned)] if text]
+            planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir)
+            notes = [text for text in [shortened(wanted, scale)] if text]
             for note in notes:
                 typer.echo(note)
             # A live line cannot be handed from one run to the next when a share of time is over.
@@ -86,7 +86,7 @@ def _command(which: str) -> Callable[..., None]:
                     lambda name, e: [Display(console, f"{name} seed {e.run.seed}")],
                     signals,
                 )
-            _judge(which, [job.folder for job in planned if job.begun], out, notes)
+            _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
         else:
             _judge(which, from_, out, notes)
 

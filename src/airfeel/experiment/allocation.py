@@ -3,16 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64
 
 from airfeel.catalogues import ALLOCATORS
+from airfeel.experiment.figures import SKY, VERMILION, blank, save
 from airfeel.radio.allocate import Paper
 from airfeel.radio.bound import slots_bound
 from airfeel.radio.digital import Division, divide
 from airfeel.types import BadInput, Fading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -88,17 +92,10 @@ def read_gains(path: Path) -> Float64[np.ndarray, "N M"]:
 
 def draw(path: Path, found: list[Outcome], fading: Fading, power: Float64[np.ndarray, "N"]) -> None:
     """The picture: gains as colour, owners as marks, and each sub-channel's water level."""
-    plt = _pyplot()
     n, m = fading.gain.shape
-    size = (0.28 * m + 2.5, len(found) * (0.2 * n + 2.2))
-    figure, axes = plt.subplots(
-        len(found) * 2,
-        1,
-        figsize=size,
-        squeeze=False,
-        layout="constrained",
-        height_ratios=[0.2 * n + 0.8, 1.4] * len(found),
-    )
+    figure = blank(0.28 * m + 2.5, len(found) * (0.2 * n + 2.2))
+    heights = [0.2 * n + 0.8, 1.4] * len(found)
+    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
     with np.errstate(divide="ignore"):
         decibels = 20.0 * np.log10(fading.gain)
     decibels = np.maximum(decibels, decibels[np.isfinite(decibels)].max(initial=0.0) - 40.0)
@@ -108,37 +105,23 @@ def draw(path: Path, found: list[Outcome], fading: Fading, power: Float64[np.nda
         figure.colorbar(image, ax=picture, label="|h|² in dB", pad=0.01)
         for owner in outcome.division.owner:
             column = np.flatnonzero(owner >= 0)
-            picture.plot(column, owner[column], "o", ms=7, mfc="none", mec="#d55e00", mew=2)
+            picture.plot(column, owner[column], "o", ms=7, mfc="none", mec=VERMILION, mew=2)
         slots = f"{outcome.division.slots:,} slots"
         picture.set(title=f"{outcome.allocator}: {slots}", ylabel="device", xticks=range(m))
         picture.set(yticks=range(0, n, max(n // 10, 1)))
         _water(levels, outcome.division, fading)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save(figure, path, 150)
 
 
-def _water(axis: Any, division: Division, fading: Fading) -> None:
+def _water(axis: "Axes", division: Division, fading: Fading) -> None:
     """Below each sub-channel its floor noise/|h|² for its owner, and on it the owner's power."""
     owner = division.owner[0] if len(division.owner) else np.zeros(0, dtype=int)
     column = np.flatnonzero(owner >= 0)
     who = owner[column]
     floor = 1e3 * fading.noise / fading.gain2[who, column]
     axis.bar(column, floor, color="#999999", label="floor σ0²/|h|²")
-    axis.bar(
-        column, 1e3 * division.power[who, column], bottom=floor, color="#56b4e9", label="power"
-    )
+    axis.bar(column, 1e3 * division.power[who, column], bottom=floor, color=SKY, label="power")
     axis.set(
         xlim=(-0.5, fading.gain.shape[1] - 0.5), xlabel="sub-channel", ylabel="mW", yscale="log"
     )
     axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise BadInput('--plot needs matplotlib: pip install "airfeel[report]"') from error
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt

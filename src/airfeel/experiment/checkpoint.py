@@ -7,8 +7,7 @@ CSV file belong to it, so that a resumed run can cut what came after.
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from airfeel.experiment import atomic
 from airfeel.types import State
 
-_WAITS = 4  # for the disk at a time
 _BUFFER, _CARRY = "buffer.", "carry."
 NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
@@ -57,7 +56,7 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
     content = save(tensors, {"facts": facts, "sha256": _digest(tensors, facts)})
     if (folder / NEWEST).exists():
         os.replace(folder / NEWEST, folder / PREVIOUS)
-    write_all({folder / NEWEST: content}, loose)
+    atomic.write_all({folder / NEWEST: content}, loose)
 
 
 def read(path: Path) -> Checkpoint:
@@ -108,31 +107,6 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, faults
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file in one step: it is there whole and durable, or not at all."""
-    write_all({path: content})
-
-
-def write_all(files: Mapping[Path, bytes], loose: Iterable[Path] = ()) -> None:
-    """Write files in their order, each in one step: it is there whole and durable, or not at all.
-
-    The `loose` files, written before and not known to be on the disk, are there before the first
-    of them is.
-    """
-    parts = {path: path.with_name(f"{path.name}.part") for path in files}
-    try:
-        for path, part in parts.items():
-            part.write_bytes(files[path])
-        _sync([*loose, *parts.values()])
-        for path, part in parts.items():
-            os.replace(part, path)
-    except OSError:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-        raise
-    _sync({path.parent for path in files})
-
-
 def _fits(folder: Path, checkpoint: Checkpoint) -> None:
     """A checkpoint whose rows are gone is of no use."""
     for name, size in checkpoint.bytes.items():
@@ -141,23 +115,6 @@ def _fits(folder: Path, checkpoint: Checkpoint) -> None:
             raise Damaged(
                 f"{name}: holds less than the checkpoint of round {checkpoint.state.round}"
             )
-
-
-def _sync(paths: Collection[Path]) -> None:
-    """Wait until files or folders are on the disk; side by side, since they share its journal."""
-    if len(paths) == 1:
-        _sync_one(*paths)
-    else:
-        with ThreadPoolExecutor(_WAITS) as pool:
-            list(pool.map(_sync_one, paths))
-
-
-def _sync_one(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
+from airfeel.experiment.readings import accuracy_at, mean_and_spread
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, Watcher, resume, run
 from airfeel.experiment.signals import Signals
@@ -83,13 +84,6 @@ def read_run(folder: Path) -> Run:
     return Run(load(folder / "config.toml"), columns, summary, folder=folder)
 
 
-def accuracy_at(columns: dict[str, np.ndarray], blocks: float) -> float:
-    """The last accuracy measured before more than `blocks` resource blocks were used, or NaN."""
-    accuracy = columns["test_accuracy"]
-    known = ~np.isnan(accuracy) & (columns["resource_blocks"] <= blocks)
-    return float(accuracy[known][-1]) if known.any() else math.nan
-
-
 def shared_blocks(groups: dict[str, list[Run]]) -> float:
     """The most resource blocks that every run reached, free ones aside; NaN if all are free."""
     reached = [r.columns["resource_blocks"][-1] for runs in groups.values() for r in runs]
@@ -107,17 +101,18 @@ def _line(label: str, runs: list[Run], blocks: float) -> Line:
     used = np.array([r.columns["resource_blocks"][-1] for r in runs], dtype=float)
     rounds = np.array([r.columns["round"][-1] for r in runs], dtype=float)
     at = [accuracy_at(r.columns, blocks if blocks == blocks else math.inf) for r in runs]
-    final = [accuracy_at(r.columns, math.inf) for r in runs]
+    accuracy, accuracy_spread = mean_and_spread(at)
+    final, final_spread = mean_and_spread([accuracy_at(r.columns) for r in runs])
     heard = [r.columns["scheduled"][1:].sum() / max(r.columns["round"][-1], 1) for r in runs]
     share = [h / r.experiment.training.devices for h, r in zip(heard, runs, strict=True)]
     return Line(
         label=label,
         seeds=len(runs),
         free=not used.any(),
-        accuracy=float(np.mean(at)),
-        accuracy_spread=_spread(at),
-        final=float(np.mean(final)),
-        final_spread=_spread(final),
+        accuracy=accuracy,
+        accuracy_spread=accuracy_spread,
+        final=final,
+        final_spread=final_spread,
         rounds=float(rounds.mean()),
         blocks=float(used.mean()),
         blocks_per_round=float((used / np.maximum(rounds, 1)).mean()),
@@ -157,7 +152,3 @@ def _behind(first: Line, line: Line) -> str:
 def percent(mean: float, spread: float) -> str:
     """A share and its spread in percent, without the sign."""
     return f"{100 * mean:.1f}" + ("" if math.isnan(spread) else f" ± {100 * spread:.1f}")
-
-
-def _spread(values: Sequence[float]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

@@ -1,6 +1,6 @@
 """The settings of an experiment: one schema, with units and legal ranges."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -25,7 +25,15 @@ from airfeel.catalogues import (
 )
 from airfeel.compress.quantize import check_bits
 from airfeel.errors import BadInput
-from airfeel.experiment.fields import LATER, Each, EachRound, Options, later, named, scheduling
+from airfeel.experiment.fields import (
+    Changes,
+    Each,
+    EachRound,
+    Options,
+    later,
+    named,
+    scheduling,
+)
 from airfeel.ranges import Count, NotNegative, Positive, Share, Whole
 
 
@@ -41,7 +49,7 @@ class Data(Section):
     classes_per_device: Count = Field(2, description="classes on a device, for partition = classes")
     alpha: Positive = Field(0.5, description="concentration, for partition = dirichlet")
     minimum: Count = Field(1, description="fewest samples on a device, for partition = dirichlet")
-    dir: str | None = Field(None, description="folder of the data sets")
+    dir: Annotated[str | None, Changes.NOTHING] = Field(None, description="folder of the data sets")
     standardise: bool = Field(True, description="inputs of zero mean and unit variance by channel")
     shape: tuple[Count, Count, Count] = Field((1, 8, 8), description="one synthetic sample")
     classes: Whole = Field(10, description="synthetic classes; 0 for regression")
@@ -73,10 +81,14 @@ class Training(Section):
     learning_rate: EachRound = Field(
         0.05, description="η, one number, one for each round, or a series by name"
     )
-    rounds: Count | None = Field(100, description="round limit; leave out for none")
+    rounds: Annotated[Count | None, Changes.LENGTH] = Field(
+        100, description="round limit; leave out for none"
+    )
     dtype: Literal["float32", "float64"] = "float32"
-    device: str = Field("cpu", description="compute device: cpu, cuda, cuda:1, …")
-    backend: Annotated[Choice, named(BACKENDS)] = Field(
+    device: Annotated[str, Changes.SPEED] = Field(
+        "cpu", description="compute device: cpu, cuda, cuda:1, …"
+    )
+    backend: Annotated[Choice, named(BACKENDS), Changes.SPEED] = Field(
         "auto", description="what carries local SGD out; auto is the fastest that can"
     )
     rule: Annotated[Choice, named(RULES)] | None = later(
@@ -155,7 +167,9 @@ class Radio(Section):
     allocator_seconds: Positive = Field(
         10.0, description="time limit of allocator = exact in a round"
     )
-    symbol_seconds: Positive = Field(1e-6, description="length of a slot, for energy in joules")
+    symbol_seconds: Annotated[Positive, Changes.LOOKS] = Field(
+        1e-6, description="length of a slot, for energy in joules"
+    )
     meters: tuple[Annotated[Choice, named(METERS)], ...] = later(
         (), description="further costs to be read"
     )
@@ -166,10 +180,10 @@ class Budget(Section):
 
     slots: Count | None = Field(None, description="C, uplink slots for the whole training")
     resource_blocks: Count | None = Field(None, description="the same as sub-channels × slots")
-    target_accuracy: Share | None = Field(
+    target_accuracy: Annotated[Share | None, Changes.LENGTH] = Field(
         None, description="stop when the test accuracy reaches it"
     )
-    convergence: NotNegative = Field(
+    convergence: Annotated[NotNegative, Changes.LENGTH] = Field(
         0.0, description="stop when ‖ĝ‖ ≤ this times ‖w‖ in a round that is not idle; 0 is off"
     )
 
@@ -177,32 +191,38 @@ class Budget(Section):
 class RunOptions(Section):
     """How the run is carried out."""
 
-    seed: Whole = 0
-    eval_every: Count = Field(1, description="rounds between two looks at the test set")
-    idle_limit: Count = Field(
+    seed: Annotated[Whole, Changes.SEED] = 0
+    eval_every: Annotated[Count, Changes.LOOKS] = Field(
+        1, description="rounds between two looks at the test set"
+    )
+    idle_limit: Annotated[Count, Changes.LENGTH] = Field(
         100, description="idle rounds in a row after which the run has stalled"
     )
-    checkpoint_every: Whole = Field(
+    checkpoint_every: Annotated[Whole, Changes.NOTHING] = Field(
         0, description="rounds between two checkpoints; 0 leaves it to checkpoint_minutes"
     )
-    checkpoint_minutes: Positive = Field(2.0, description="minutes after which one is due anyhow")
-    record_every: Whole = Field(
+    checkpoint_minutes: Annotated[Positive, Changes.NOTHING] = Field(
+        2.0, description="minutes after which one is due anyhow"
+    )
+    record_every: Annotated[Whole, Changes.RECORDS] = Field(
         0, description="keep Fading and Plan of every so many rounds; 0 keeps none"
     )
     memory: Literal["ram", "file", "bfloat16"] = Field(
         "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
     )
-    threads: Whole = Field(0, description="worker threads; 0 for all cores. Changes no result")
-    engine: Literal["threads", "ray"] = Field(
+    threads: Annotated[Whole, Changes.NOTHING] = Field(
+        0, description="worker threads; 0 for all cores. Changes no result"
+    )
+    engine: Annotated[Literal["threads", "ray"], Changes.NOTHING] = Field(
         "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
     )
-    actors: Whole = Field(
+    actors: Annotated[Whole, Changes.NOTHING] = Field(
         0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
     )
-    address: str | None = Field(
+    address: Annotated[str | None, Changes.NOTHING] = Field(
         None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"
     )
-    loggers: tuple[Annotated[Choice, named(LOGGERS)], ...] = later(
+    loggers: Annotated[tuple[Annotated[Choice, named(LOGGERS)], ...], Changes.NOTHING] = later(
         (), description="where else rows are written"
     )
 
@@ -288,25 +308,3 @@ def _length(key: str, value: object, wanted: int, of: str) -> None:
         raise BadInput(
             f"{key} has {len(value)} values: must be one, or one for each of {of} = {wanted}"
         )
-
-
-def later_defaults() -> dict[str, dict[str, object]]:
-    """By section, the settings that came later, with their defaults."""
-    return {
-        section: {
-            name: field.default
-            for name, field in model.model_fields.items()
-            if isinstance(field.json_schema_extra, dict) and LATER in field.json_schema_extra
-        }
-        for section, model in SECTIONS.items()
-    }
-
-
-def as_table(e: "Experiment", *, exclude_none: bool = True) -> dict[str, dict[str, Any]]:
-    """The settings as nested tables; one that came later is left out while at its default."""
-    table = e.model_dump(mode="json", exclude_none=exclude_none)
-    for section, settings in later_defaults().items():
-        for name, default in settings.items():
-            if getattr(getattr(e, section), name) == default:
-                table[section].pop(name, None)
-    return table

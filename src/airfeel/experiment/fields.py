@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import tomli_w
@@ -28,8 +29,19 @@ _OLD_SCHEDULERS: dict[str, _Both] = {
 }
 
 
+class Changes(Enum):
+    """The most that a setting can change; one without such a mark defines the experiment."""
+
+    NOTHING = "no result at all"
+    RECORDS = "which rounds are recorded"
+    LOOKS = "what is measured, and in which unit"
+    LENGTH = "when a run ends"
+    SPEED = "how fast it is computed, and the last digits"
+    SEED = "the random numbers"
+
+
 def later(default: Any = None, *, description: str) -> Any:
-    """A setting that came later: files and names of runs leave it out while it is at its default."""
+    """A setting that came later: files and names of runs leave it out while at its default."""
     return Field(default, description=description, json_schema_extra={LATER: True})
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from airfeel.catalogue import suggestion
 from airfeel.catalogues import SCHEMES
 from airfeel.experiment.config import SECTIONS, Experiment
+from airfeel.experiment.paper import CURVES
 from airfeel.types import BadInput
 
 _FOLDER = resources.files("airfeel.experiment") / "presets"
@@ -18,20 +19,20 @@ _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 def presets() -> dict[str, str]:
     """Name and first comment line of every preset: each base file with each scheme."""
-    found = {}
-    for file in sorted(_FOLDER.iterdir(), key=lambda f: f.name):
-        base = file.name.removesuffix(".toml")
-        about = file.read_text("utf-8").splitlines()[0].lstrip("# ")
-        found.update({f"{base}-{scheme}": about for scheme in SCHEMES})
-    return found
+    return {name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
+
+
+def known(name: str) -> bool:
+    """Whether a name is that of a preset or of a curve of the paper."""
+    return name in _pairs() or name in CURVES
 
 
 def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
-    """The experiment of a preset's name or a TOML file.
+    """The experiment of a preset's name, of a curve of the paper, or of a TOML file.
 
     `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
     """
-    table = _preset(str(source)) if str(source) in presets() else _read(Path(source))
+    table = _table(source)
     for text in overrides:
         _override(table, text)
     for key, value in more.items():
@@ -47,16 +48,43 @@ def experiment(table: dict[str, Any]) -> Experiment:
         raise BadInput(" ".join(_one_line(error).splitlines())) from None
 
 
+def _pairs() -> dict[str, tuple[str, str]]:
+    """Base file and scheme of every preset, by its name."""
+    bases = sorted(file.name.removesuffix(".toml") for file in _FOLDER.iterdir())
+    return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
+
+
+def _base(name: str) -> str:
+    return (_FOLDER / f"{name}.toml").read_text("utf-8")
+
+
 def _preset(name: str) -> dict[str, Any]:
-    scheme = next(s for s in SCHEMES if name.endswith(f"-{s}"))
-    table = tomllib.loads((_FOLDER / f"{name.removesuffix(f'-{scheme}')}.toml").read_text("utf-8"))
+    base, scheme = _pairs()[name]
+    table = tomllib.loads(_base(base))
     table.setdefault("scheme", {})["name"] = scheme
     return table
 
 
+def _curve(name: str) -> dict[str, Any]:
+    """A preset with a curve's changes; only the digital schemes are told how many to invite."""
+    preset, changes = CURVES[name]
+    table = _preset(preset)
+    if table["scheme"]["name"] not in ("tcs-d", "top-k"):
+        del table["scheme"]["scheduled"]
+    table["scheme"].update(changes)
+    return table
+
+
+def _table(source: str | Path) -> dict[str, Any]:
+    name = str(source)
+    if name in _pairs():
+        return _preset(name)
+    return _curve(name) if name in CURVES else _read(Path(source))
+
+
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        hint = suggestion(str(path), presets())
+        hint = suggestion(str(path), [*_pairs(), *CURVES])
         raise BadInput(f"{path}: is neither a preset (see airfeel list) nor a file{hint}")
     try:
         return tomllib.loads(path.read_text("utf-8"))

@@ -1,16 +1,24 @@
 """A run in a notebook: a small table, and its two curves."""
 
 import html
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic.types import JsonValue
 
-from airfeel.types import BadInput
+from airfeel.experiment.figures import live
+from airfeel.experiment.optional import needed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from airfeel.experiment.figures import Panels
 
 _SHOWN = ("reason", "rounds", "resource_blocks", "test_accuracy", "scheduled_mean", "energy_joules")
 
 
-def as_html(summary: dict[str, Any]) -> str:
+def as_html(summary: Mapping[str, JsonValue]) -> str:
     """The summary's main numbers as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(key.replace('_', ' '))}</th>"
@@ -20,17 +28,20 @@ def as_html(summary: dict[str, Any]) -> str:
     return f"<table><caption>{html.escape(str(summary['scheme']))}</caption>{rows}</table>"
 
 
-def plot(columns: dict[str, np.ndarray], label: str, axes: Any = None) -> Any:
+def frame(columns: Mapping[str, np.ndarray]) -> "DataFrame":
+    """The columns as a pandas DataFrame, one row per round."""
+    needed("pandas", "pandas")
+    from pandas import DataFrame
+
+    return DataFrame(columns)
+
+
+def plot(columns: Mapping[str, np.ndarray], label: str, axes: "Panels | None" = None) -> "Panels":
     """Accuracy (loss where there is none) against rounds and against resource blocks.
 
     Returns the two axes; hand them in again to draw another run into the same picture.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise BadInput('plot needs matplotlib: pip install "airfeel[report]"') from error
-    if axes is None:
-        _, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+    axes = live(9, 3.2, 2) if axes is None else axes
     what = "test_loss" if np.isnan(columns["test_accuracy"]).all() else "test_accuracy"
     known = ~np.isnan(columns[what])
     for axis, x in zip(axes, ("round", "resource_blocks"), strict=True):
@@ -42,7 +53,7 @@ def plot(columns: dict[str, np.ndarray], label: str, axes: Any = None) -> Any:
     return axes
 
 
-def _short(value: Any) -> str:
+def _short(value: JsonValue) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

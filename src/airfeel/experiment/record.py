@@ -11,6 +11,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from airfeel.experiment import atomic
 from airfeel.types import BadInput, Fading, Plan, Reason, Report
 
 _FOLDER = "records"
@@ -29,9 +30,9 @@ class Record:
 
 
 def save(folder: Path, report: Report) -> Path:
-    """Keep a round's Fading and Plan in the run's folder; the file appears whole or not at all.
+    """Keep a round's Fading and Plan in the run's folder.
 
-    The disk is not waited for: a power cut may take the file, unless it is synced.
+    The disk is not waited for: a power cut may take the file, unless it is synced later.
     """
     plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
     arrays = {k: v for k, v in plan.items() if k in _SHAPES} | {"gain": report.fading.gain}
@@ -41,13 +42,11 @@ def save(folder: Path, report: Report) -> Path:
     data = to_bytes(
         {k: np.ascontiguousarray(v) for k, v in arrays.items()}, {"record": json.dumps(facts)}
     )
-    temporary = path.with_suffix(".part")
     try:
-        temporary.write_bytes(data)
+        return atomic.write(path, data, durable=False)
     except FileNotFoundError:  # the first one
         path.parent.mkdir()
-        temporary.write_bytes(data)
-    return temporary.replace(path)
+        return atomic.write(path, data, durable=False)
 
 
 def paths(folder: Path) -> list[Path]:

@@ -36,13 +36,17 @@ DEVICE_COLUMNS = ["round", "device", "scheduled", "reason", "needed", "budget", 
 _DEVICE_LINE = "%d,%d,%d,%s,%.12g,%.12g,%.12g,%.12g\n"  # none of our words needs quotes
 _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
 _NAN = float("nan")
+_NOT_AT_START = (  # what only a played round can have
+    *("energy_mean", "energy_max", "needed_median", "budget_median"),
+    *("update_norm", "distortion", "mask_overlap", "train_loss"),
+)
 
 
 def first_row(accuracy: float, loss: float, seconds: float, more: Iterable[str] = ()) -> Row:
     """Row 0: the model w_0 that every scheme starts from, at no cost; `more` columns are NaN."""
     row: Row = dict.fromkeys(ROUND_COLUMNS, 0)
-    row |= dict.fromkeys(ROUND_COLUMNS[7:16], _NAN)
-    row |= {"dropped": 0, "test_accuracy": accuracy, "test_loss": loss, "seconds": seconds}
+    row |= dict.fromkeys(_NOT_AT_START, _NAN)
+    row |= {"test_accuracy": accuracy, "test_loss": loss, "seconds": seconds}
     return row | dict.fromkeys(more, _NAN)
 
 

@@ -1,6 +1,5 @@
 """The only loop over rounds."""
 
-import importlib
 import math
 import time
 import warnings
@@ -8,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -27,9 +26,14 @@ from airfeel.experiment.load import load
 from airfeel.experiment.rows import Row
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
-from airfeel.experiment.summary import summarise
+from airfeel.experiment.summary import End, summarise
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, Turn, World
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from airfeel.experiment.figures import Panels
 
 _LOSSES = 3  # in a row, without a checkpoint in between, that a run survives
 
@@ -54,15 +58,15 @@ class Run:
     folder: Path | None = None
 
     @property
-    def rounds(self) -> Any:
-        """One row a round: a pandas DataFrame where pandas is installed, else the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns
-        return pandas.DataFrame(self.columns)
+    def rounds(self) -> dict[str, np.ndarray]:
+        """The columns of rounds.csv, one value per round."""
+        return self.columns
 
-    def plot(self, axes: Any = None) -> Any:
+    def frame(self) -> "DataFrame":
+        """The same as a pandas DataFrame, one row per round."""
+        return notebook.frame(self.columns)
+
+    def plot(self, axes: "Panels | None" = None) -> "Panels":
         """Accuracy against rounds and resource blocks; hand the axes on to draw another run."""
         return notebook.plot(self.columns, self.experiment.scheme.name, axes)
 
@@ -189,7 +193,7 @@ class _Loop:
         self.keep(rows.first_row(*look, seconds, setup.scheme.columns), None)
         return state
 
-    def round(self, state: State) -> tuple[State, str | None]:
+    def round(self, state: State) -> tuple[State, End | None]:
         """One round, its row, and why the run ends with it, if it does."""
         e, setup = self.e, self.setup
         clock = time.perf_counter()
@@ -198,7 +202,7 @@ class _Loop:
         turn = Turn(setup.world, state, setup.streams)
         after, report = play_round(setup.scheme, turn, self.engine, measure=look)
         if report is None:
-            return state, "budget"
+            return state, End.BUDGET
         seen = self.engine.evaluate(after.theta) if look else (math.nan, math.nan)
         seconds = time.perf_counter() - clock
         self.keep(rows.round_row(report, after, e.radio.subchannels, *seen, seconds), report)
@@ -213,7 +217,7 @@ class _Loop:
         for watcher in self.watchers:
             watcher.row(row)
 
-    def keep_safe(self, state: State, reason: str | None) -> None:
+    def keep_safe(self, state: State, reason: End | None) -> None:
         """A checkpoint when one is due; a run that was asked to stop is saved and stops."""
         options = self.e.run
         stop = self.signals.received if reason is None else None
@@ -233,7 +237,7 @@ class _Loop:
         self.saved_at = time.monotonic()
         self.losses = 0
 
-    def finish(self, state: State, reason: str) -> Run:
+    def finish(self, state: State, reason: End) -> Run:
         accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))
         if math.isnan(loss):
             accuracy, loss = self.engine.evaluate(state.theta)
@@ -247,28 +251,28 @@ class _Loop:
         return Run(self.e, columns, summary, state.theta, folder)
 
 
-def _over(e: Experiment, state: State, row: Row) -> str | None:
+def _over(e: Experiment, state: State, row: Row) -> End | None:
     """Reasons that hold for a state: nothing further may be played."""
     target = e.budget.target_accuracy
     if not torch.isfinite(state.theta).all():
-        return "diverged"
+        return End.DIVERGED
     if target is not None and float(row["test_accuracy"]) >= target:
-        return "target"
+        return End.TARGET
     if state.idle >= e.run.idle_limit:
-        return "stalled"
+        return End.STALLED
     if state.slots >= e.slots:
-        return "budget"
+        return End.BUDGET
     if e.training.rounds is not None and state.round >= e.training.rounds:
-        return "rounds"
+        return End.ROUNDS
     return None
 
 
-def _ended(e: Experiment, state: State, report: Report) -> str | None:
+def _ended(e: Experiment, state: State, report: Report) -> End | None:
     """Reasons that only a round can give."""
     trained = [r for r in report.plan.reason if r is not Reason.NOT_INVITED]
     if trained and all(r is Reason.NOT_FINITE for r in trained):
-        return "diverged"
+        return End.DIVERGED
     limit = e.budget.convergence * float(torch.linalg.vector_norm(state.theta))
     if e.budget.convergence and state.idle == 0 and report.update_norm <= limit:
-        return "converged"
+        return End.CONVERGED
     return None

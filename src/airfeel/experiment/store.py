@@ -28,9 +28,10 @@ from filelock import FileLock, Timeout
 from safetensors.torch import save
 from torch import Tensor
 
-from airfeel.experiment import checkpoint, record
-from airfeel.experiment.checkpoint import Checkpoint, write_all
-from airfeel.experiment.config import Experiment, as_table
+from airfeel.experiment import atomic, checkpoint, record
+from airfeel.experiment.checkpoint import Checkpoint
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.deciding import as_table, settings_that_decide
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.types import BadInput, Report, State
 
@@ -38,10 +39,6 @@ VERSION = metadata.version("airfeel")
 _TABLES = ("rounds.csv", "devices.csv")
 _SECONDS = 1.0  # that a row may wait for others
 _LEFTOVERS = {".lock", "config.toml.part"}
-_NO_EFFECT = {  # on any result
-    *("threads", "checkpoint_every", "checkpoint_minutes"),
-    *("engine", "actors", "address", "loggers"),
-}
 
 
 def as_toml(e: Experiment) -> str:
@@ -50,12 +47,8 @@ def as_toml(e: Experiment) -> str:
 
 
 def fingerprint(e: Experiment) -> str:
-    """What decides a run's result, hashed: the version, and the settings but for places."""
-    settings = as_table(e, exclude_none=False)
-    del settings["data"]["dir"]
-    for name in _NO_EFFECT:
-        settings["run"].pop(name, None)
-    text = json.dumps([VERSION, settings], sort_keys=True)
+    """What decides a run's result, hashed: the version, and the settings that change any of it."""
+    text = json.dumps([VERSION, settings_that_decide(e)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -133,11 +126,7 @@ class Store:
 
     def _begin(self, name: str, text: str) -> None:
         """A file that appears in one step, and is on the disk before the first checkpoint is."""
-        path = self.folder / name
-        part = path.with_name(f"{name}.part")
-        part.write_text(text, "utf-8")
-        part.replace(path)
-        self._loose.add(path)
+        self._loose.add(atomic.write(self.folder / name, text.encode(), durable=False))
 
     def _table(self, name: str) -> IO[str]:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
@@ -166,7 +155,8 @@ class Store:
         self._flush()
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
         last = {"model.safetensors": save(model), "summary.json": text.encode()}
-        write_all({self.folder / name: content for name, content in last.items()}, self._taken())
+        files = {self.folder / name: content for name, content in last.items()}
+        atomic.write_all(files, self._taken())
 
     def _taken(self) -> list[Path]:
         """What has to be on the disk before anything that builds on it; the list begins anew."""

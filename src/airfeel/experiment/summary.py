@@ -1,6 +1,7 @@
 """A run in a few numbers."""
 
 import math
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,23 @@ from airfeel.experiment.store import fingerprint
 from airfeel.types import State
 
 
+class End(StrEnum):
+    """Why a run has ended; the value stands in summary.json."""
+
+    ROUNDS = "rounds"  # training.rounds are played
+    BUDGET = "budget"  # the next round's slots do not fit
+    TARGET = "target"  # budget.target_accuracy is reached
+    CONVERGED = "converged"  # the update is as small as budget.convergence asks
+    STALLED = "stalled"  # run.idle_limit rounds in a row in which nobody spoke
+    DIVERGED = "diverged"  # the model, or every update, is not finite
+
+
 def summarise(
     e: Experiment,
     setup: Setup,
     state: State,
     columns: dict[str, np.ndarray],
-    reason: str,
+    reason: End,
     accuracy: float,
     loss: float,
 ) -> dict[str, Any]:
@@ -35,7 +47,7 @@ def summarise(
     }
     return {
         "scheme": e.scheme.name,
-        "reason": reason,
+        "reason": reason.value,
         "rounds": int(columns["round"][-1]),
         "slots": int(columns["slots"].sum()),
         "resource_blocks": int(columns["resource_blocks"][-1]),

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment, load, presets
+from airfeel.experiment.load import experiment, known, load
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.types import BadInput
@@ -20,7 +20,7 @@ from airfeel.types import BadInput
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep."""
+    """One run to be carried out, of a sweep or of the paper's curves."""
 
     label: str
     experiment: Experiment
@@ -29,6 +29,10 @@ class Trial:
     @property
     def done(self) -> bool:
         return (self.folder / "summary.json").is_file()
+
+    @property
+    def begun(self) -> bool:
+        return (self.folder / "rounds.csv").is_file()
 
 
 @runtime_checkable
@@ -45,8 +49,9 @@ Start = Callable[[Trial], Job]
 def read_sweep(path: Path, out: Path) -> list[Trial]:
     """The trials of a sweep file.
 
-    `base` is a preset or a TOML file beside this one; `seeds` a list; `grid` a table whose lists
-    are combined; `list` an array of tables. Keys are settings: "scheme.bits" = [4, 8].
+    `base` is a preset, a curve of the paper or a TOML file beside this one; `seeds` a list; `grid`
+    a table whose lists are combined; `list` an array of tables. Keys are settings, such as
+    "scheme.bits" = [4, 8].
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -57,7 +62,7 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
         legal = "base, seeds, grid and list"
         raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
     source = table.get("base", "digits-tcs-h")
-    base = load(source if source in presets() else path.parent / source)
+    base = load(source if known(source) else path.parent / source)
     seeds = table.get("seeds", [base.run.seed])
     if not isinstance(seeds, list) or not seeds:
         raise BadInput(f"{path}: seeds = {seeds!r}: must be a list such as [0, 1, 2]")
@@ -71,20 +76,20 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
 
 def _changes(path: Path, table: dict[str, Any]) -> list[dict[str, Any]]:
     """The settings of each point: the grid's combinations, then the list."""
-    grid = dict(_flat(table.get("grid", {})))
+    grid = dict(_dotted(table.get("grid", {})))
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
     points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
-    listed = [dict(_flat(point)) for point in table.get("list", [])]
+    listed = [dict(_dotted(point)) for point in table.get("list", [])]
     return (points if grid or not listed else []) + listed
 
 
-def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """section.key = value, however the file nests it."""
     for key, value in table.items():
         if isinstance(value, dict) and "." not in before + key:
-            yield from _flat(value, f"{before}{key}.")
+            yield from _dotted(value, f"{before}{key}.")
         else:
             yield before + key, value
 
@@ -130,10 +135,10 @@ def start_local(trial: Trial) -> LocalJob:
 def work(table: dict[str, Any], folder: str, pipe: Any) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
     with Signals() as signals:
-        pipe.send(carry_out(table, folder, signals))
+        pipe.send(attempt(table, folder, signals))
 
 
-def carry_out(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
+def attempt(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
     """Carry out or resume one run, in this process; its fault, or nothing."""
     try:
         e = experiment(table)

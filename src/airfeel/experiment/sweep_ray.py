@@ -10,7 +10,7 @@ from typing import Any
 
 from airfeel.engines.cluster import extend_path, joined, search_path
 from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Trial, carry_out
+from airfeel.experiment.sweep import Trial, attempt
 
 _TRIES = 3  # losses of its worker that a trial survives
 
@@ -26,7 +26,7 @@ class Worker:
         """Carry out or resume the run, and tell its fault, if any."""
         if not Path(folder).parent.is_dir():
             return f"{Path(folder).parent}: is not seen by all nodes of the cluster, share it"
-        return carry_out(table, folder, self._signals, threads)
+        return attempt(table, folder, self._signals, threads)
 
     def stop(self) -> None:
         self._signals.received = signal.SIGTERM

@@ -10,8 +10,6 @@ import dataclasses
 import io
 import json
 import logging
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context
 from jaxtyping import Float
 
+from airfeel.experiment import atomic
 from airfeel.flower.vectors import Layout, checksum, read_update
 from airfeel.types import BadInput
 
@@ -134,27 +133,10 @@ def _to_file(node: Node, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         _forget_old_runs(file.parent)
-    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-        try:
-            arrays = {name: getattr(node, name) for name in _ARRAYS}
-            np.savez(part, allow_pickle=False, book=np.array(_book(node)), **arrays)
-            part.flush()
-            os.fsync(part.fileno())
-            os.replace(part.name, file)
-        except BaseException:
-            os.unlink(part.name)
-            raise
-    _sync(file.parent)
-
-
-def _sync(folder: Path) -> None:
-    """The rename itself on the disk, where the system can be asked for it."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    content = io.BytesIO()
+    arrays = {name: getattr(node, name) for name in _ARRAYS}
+    np.savez(content, allow_pickle=False, book=np.array(_book(node)), **arrays)
+    atomic.write(file, content.getbuffer())
 
 
 def _forget_old_runs(folder: Path) -> None:

@@ -46,7 +46,7 @@ def segment_energy(
 def needed_energy(
     energy: Float64[np.ndarray, "n M"], gain2: Float64[np.ndarray, "n M"], scalar: float
 ) -> Float64[np.ndarray, "n"]:
-    """P[g]_n = Σ_m ‖σ_t · segment_m / h_{n,m}‖² [W·slots]: what channel inversion costs (section III).
+    """P[g]_n = Σ_m ‖σ_t · segment_m / h_{n,m}‖² [W·slots]: what inversion costs (section III).
 
     A zero segment over a zero gain costs nothing, a non-zero one costs infinitely much.
 

@@ -1,4 +1,4 @@
-"""What the base station holds after the uplink, and what of it each device knows to have arrived."""
+"""What the base station holds after the uplink, and what of it devices know to have arrived."""
 
 import numpy as np
 import torch

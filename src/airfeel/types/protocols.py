@@ -162,7 +162,7 @@ class MakePlan(Protocol):
 
 @runtime_checkable
 class Transmit(Protocol):
-    """The channel: what the base station holds, and what of it each device knows to have arrived."""
+    """The channel: what the base station holds, and what of it devices know to have arrived."""
 
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan

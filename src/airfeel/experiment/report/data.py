@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from airfeel.experiment.compare import Line, lines, shared_blocks, verdict
-from airfeel.experiment.report.curves import Curve, accuracy_by, each_round, first_reach
+from airfeel.experiment.figures import Band
+from airfeel.experiment.readings import column, mean_and_spread, round_mean
+from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach
 from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
-from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.runs import Groups, extra_columns
 from airfeel.experiment.report.styles import styles
 from airfeel.experiment.runner import Run
 from airfeel.experiment.store import VERSION
@@ -47,6 +49,10 @@ def page_data(groups: Groups) -> dict[str, Any]:
         ],
         "devices": [_devices(runs) for runs in groups.values()],
         "reasons": [reason.value.replace("-", " ") for reason in Reason],
+        "more": [
+            {"name": name, "curves": [_by_round(runs, name, limit) for runs in groups.values()]}
+            for name in extra_columns(groups)
+        ],
         "inspector": _clean(recorded(groups)),
     }
 
@@ -61,11 +67,21 @@ def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Any]:
         "groups": [
             {key: _exact(value) for key, value in asdict(line).items()}
             | {"runs": [run_facts(run) for run in groups[line.label]]}
+            | _more(groups, line.label)
             for line in table
         ],
         "savings": savings(groups, table, blocks),
         "left_out": [str(run.folder) for run in spare],
     }
+
+
+def _more(groups: Groups, label: str) -> dict[str, Any]:
+    """The mean per round of columns that are none of ours, where there are such."""
+    found = {}
+    for name in extra_columns(groups):
+        mean, spread = mean_and_spread([round_mean(run, name) for run in groups[label]])
+        found[name] = {"mean": _exact(mean), "spread": _exact(spread)}
+    return {"more": found} if found else {}
 
 
 def savings(groups: Groups, table: Sequence[Line], blocks: float) -> list[dict[str, Any]]:
@@ -98,7 +114,7 @@ def run_facts(run: Run) -> dict[str, Any]:
     }
 
 
-def _on_one_grid(curves: dict[str, Curve]) -> dict[str, Any]:
+def _on_one_grid(curves: dict[str, Band]) -> dict[str, Any]:
     """The points of the longest curve, and every curve's values at as many of them as it has."""
     longest = max(curves.values(), key=lambda curve: len(curve.x))
     return {
@@ -120,14 +136,15 @@ def _by_round(runs: list[Run], column: str, limit: int) -> dict[str, Any]:
     }
 
 
-def _slots(runs: list[Run], column: str) -> float | int | None:
-    """Mean slots a round."""
-    played = [r.columns[column][1:] for r in runs if len(r.columns[column]) > 1]
-    return _number(float(np.mean([c.mean() for c in played]))) if played else 0
+def _slots(runs: list[Run], name: str) -> float | int | None:
+    """Mean slots per round."""
+    return _number(float(np.mean([column(run, name)[1:].mean() for run in runs])))
 
 
 def _devices(runs: list[Run]) -> dict[str, Any]:
     found = devices(runs)
+    if found is None:
+        return {"spent": [], "allowed": [], "heard": [], "reasons": [None] * len(Reason)}
     return {
         "spent": _numbers(found.spent),
         "allowed": _numbers(found.allowed),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from airfeel.experiment.readings import column
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput, Reason
 
@@ -28,8 +29,10 @@ class Devices:
         return self.reasons[:, list(Reason).index(Reason.SCHEDULED)]
 
 
-def devices(runs: Sequence[Run]) -> Devices:
-    """The mean over runs of one group."""
+def devices(runs: Sequence[Run]) -> Devices | None:
+    """The mean over runs of one group; None where one of them has no devices.csv."""
+    if not all((Path(run.folder or ".") / "devices.csv").exists() for run in runs):
+        return None
     each = [_of_run(run) for run in runs]
     return Devices(
         *(np.mean([getattr(d, f) for d in each], axis=0) for f in ("spent", "allowed", "reasons"))
@@ -39,7 +42,7 @@ def devices(runs: Sequence[Run]) -> Devices:
 def _of_run(run: Run) -> Devices:
     e = run.experiment
     energy, count = _totals(Path(run.folder or "."), e.training.devices)
-    used = float(run.columns["slots"].sum())
+    used = float(column(run, "slots").sum())
     slots = used if np.isinf(e.slots) else e.slots
     second = e.radio.symbol_seconds
     power = np.broadcast_to(np.asarray(e.radio.power, dtype=float), energy.shape)

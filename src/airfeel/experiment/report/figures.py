@@ -1,52 +1,54 @@
 """Figures for a paper, from stored rows: IEEE column widths, embedded fonts, safe colours."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from airfeel.experiment.compare import lines, shared_blocks
-from airfeel.experiment.report.curves import Curve, accuracy_by, each_round
-from airfeel.experiment.report.devices import devices
-from airfeel.experiment.report.extra import needed
-from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.compare import Line, lines, shared_blocks
+from airfeel.experiment.figures import (
+    ORANGE,
+    PRINT,
+    RULE,
+    SKY,
+    Band,
+    Dashes,
+    Stroke,
+    canvas,
+    draw_band,
+    draw_level,
+    drawn,
+    legend_below,
+    save,
+)
+from airfeel.experiment.readings import column
+from airfeel.experiment.report.curves import accuracy_by, each_round
+from airfeel.experiment.report.devices import Devices, devices
+from airfeel.experiment.report.runs import Groups, extra_columns
 from airfeel.experiment.report.styles import Style, styles
 from airfeel.experiment.report.summary import tex
+from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from airfeel.experiment.figures import Panels
 
 FORMATS = ("pdf", "svg", "png", "pgf")
 _COLUMN, _PAGE = 3.5, 7.16  # widths of an IEEE column and of both [inch]
 _POINTS, _WINDOWS, _FEW = 1000, 250, 4
 # Paper may be grey: lines differ in their dashes too. Dashed is kept for free references.
-_FREE, _DASHES = "--", ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)))
+_FREE = "--"
+_DASHES: tuple[Dashes, ...] = ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)))
 _MARKERS = dict(
     zip(("circle", "square", "diamond", "triangle-up", "cross", "x"), "osD^PX", strict=True)
 )
-_LOOK = {
-    "font.family": "STIXGeneral",  # the Times of matplotlib itself: the same on every machine
-    "mathtext.fontset": "stix",
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "#dddddd",
-    "lines.linewidth": 1.2,
-    "legend.frameon": False,
-    "pdf.fonttype": 42,  # TrueType, which IEEE asks for, instead of Type 3
-    "ps.fonttype": 42,
-    "svg.hashsalt": "airfeel",
-    "pgf.texsystem": "pdflatex",
-    "pgf.rcfonts": False,  # the fonts of the document that takes the figure in
-}
-# No date inside: the same rows give the same file.
-_OPTIONS: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-_OPTIONS = {kind: {"metadata": metadata} for kind, metadata in _OPTIONS.items()}
+_DPI = 600
 
 
 @dataclass(frozen=True)
@@ -54,29 +56,26 @@ class _Series:
     """One group, ready to be drawn."""
 
     label: str
-    style: Style
-    dash: Any
+    stroke: Stroke
+    marker: str
     free: bool
 
 
 def save_figures(groups: Groups, folder: Path, formats: list[str]) -> list[Path]:
     """Every figure that the rows can fill, in each format, as folder/name.format."""
-    matplotlib = needed("matplotlib")
     made = []
     for kind in formats:
-        with matplotlib.rc_context(_LOOK):
+        with drawn(PRINT):
             for name, figure in _figures(groups, tex if kind == "pgf" else _no_math):
-                path = folder / f"{name}.{kind}"
-                _save(figure, path, kind)
-                made.append(path)
+                made.append(_save(figure, folder / f"{name}.{kind}"))
     return made
 
 
-def _save(figure: Any, path: Path, kind: str) -> None:
+def _save(figure: "Figure", path: Path) -> Path:
     try:
-        figure.savefig(path, format=kind, dpi=600, **_OPTIONS.get(kind, {}))
+        return save(figure, path, _DPI)
     except (RuntimeError, ValueError) as error:
-        if kind != "pgf":
+        if path.suffix != ".pgf":
             raise
         reason = str(error).splitlines()[0]
         raise BadInput(f"--format pgf: needs pdflatex with the package pgf ({reason})") from error
@@ -87,15 +86,13 @@ def _no_math(label: str) -> str:
     return label.replace("$", r"\$")
 
 
-def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, Any]]:
+def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, "Figure"]]:
     """Name and figure, one after the other."""
     table = lines(groups)
     groups = {line.label: groups[line.label] for line in table}
     looks = styles([line.label for line in table], [line.free for line in table])
-    series = [
-        _Series(text(line.label), look, _FREE if line.free else _DASHES[i % 5], line.free)
-        for i, (line, look) in enumerate(zip(table, looks, strict=True))
-    ]
+    pairs = enumerate(zip(table, looks, strict=True))
+    series = [_series(line, look, i, text) for i, (line, look) in pairs]
     by_rounds = accuracy_by(groups, "round", _POINTS)
     by_blocks = accuracy_by(groups, "resource_blocks", _POINTS)
     figure, (left, right) = _canvas(_PAGE, 2.5, 2)
@@ -107,7 +104,7 @@ def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, 
         ("accuracy-rounds", by_rounds, "rounds"),
         ("accuracy-blocks", by_blocks, "resource blocks"),
     ):
-        figure, (axes,) = _canvas(_COLUMN, 2.4, 1)
+        figure, (axes,) = _canvas(_COLUMN, 2.4)
         _accuracy(axes, series, curves, x)
         _legend(figure, "lower right")
         yield name, figure
@@ -117,50 +114,69 @@ def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, 
         kept = [s for s, label in zip(series, groups, strict=True) if label in overlap]
         yield "mask-overlap", _by_round(overlap, kept, "mask_overlap", "mask overlap")
     if not np.isnan(shared_blocks(groups)):
-        yield "slots", _slots(groups, series)
-        yield "energy", _energy(groups, series)
+        yield from _costs(groups, series)
+    for name in extra_columns(groups):
+        title = text(f"{name.replace('_', ' ')} per round")
+        safe = re.sub(r"[^\w.-]", "-", name)  # a column's name may be no file's
+        yield f"column-{safe}", _by_round(groups, series, name, title)
 
 
-def _has_overlap(runs: list[Any], table: list[Any], label: str) -> bool:
+def _costs(groups: Groups, series: list[_Series]) -> "Iterator[tuple[str, Figure]]":
+    """Slots and energy of the groups that use any and have stored them."""
+    paid = [(one, runs) for one, runs in zip(series, groups.values(), strict=True) if not one.free]
+    slots = [(one, runs) for one, runs in paid if not np.isnan(_mean_slots(runs, "air"))]
+    if slots:
+        yield "slots", _slots(slots)
+    found = [(one, devices(runs)) for one, runs in paid]
+    energy = [(one, each) for one, each in found if each is not None]
+    if energy:
+        yield "energy", _energy(energy)
+
+
+def _mean_slots(runs: list[Run], kind: str) -> float:
+    return float(np.mean([column(run, f"slots_{kind}")[1:].mean() for run in runs]))
+
+
+def _series(line: Line, style: Style, place: int, text: Callable[[str], str]) -> _Series:
+    dashes = _FREE if line.free else _DASHES[place % len(_DASHES)]
+    stroke = Stroke(style.colour, dashes)
+    return _Series(text(line.label), stroke, _MARKERS[style.symbol], line.free)
+
+
+def _has_overlap(runs: list[Run], table: list[Line], label: str) -> bool:
     """Free references keep the whole model: their masks are always the same."""
     free = next(line.free for line in table if line.label == label)
-    return not free and any(not np.isnan(r.columns["mask_overlap"]).all() for r in runs)
+    return not free and any(not np.isnan(column(r, "mask_overlap")).all() for r in runs)
 
 
-def _canvas(width: float, height: float, panels: int) -> tuple[Any, Any]:
-    figure = needed("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
+def _canvas(width: float, height: float, panels: int = 1) -> "tuple[Figure, Panels]":
+    figure, axes = canvas(width, height, panels)
     for each in axes:
-        each.spines[["top", "right"]].set_visible(False)
-        each.set_axisbelow(True)
         each.locator_params(integer=True)
     return figure, axes
 
 
-def _legend(figure: Any, place: str = "best") -> None:
+def _legend(figure: "Figure", place: Literal["best", "lower right"] = "best") -> None:
     """Few groups are named inside; many below the axes, for which the figure grows."""
-    handles, labels = figure.axes[-1].get_legend_handles_labels()
+    labels = figure.axes[-1].get_legend_handles_labels()[1]
     if len(labels) <= _FEW:
         for axes in figure.axes:
             axes.legend(loc=place)
         return
-    width, height = figure.get_size_inches()
     entry = (max(map(len, labels)) + 8) / 22  # about so wide [inch]
-    columns = int(min(max(width / entry, 1), 4))
-    figure.set_size_inches(width, height + 0.15 * -(-len(labels) // columns))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    columns = int(min(max(figure.get_size_inches()[0] / entry, 1), 4))
+    legend_below(figure, figure.axes[-1], columns, 0.15)
 
 
 def _accuracy(
-    axes: Any, series: list[_Series], curves: dict[str, Curve], x: str, panel: str = ""
+    axes: "Axes", series: list[_Series], curves: dict[str, Band], x: str, panel: str = ""
 ) -> None:
     steps = x == "resource blocks"
     for one, curve in zip(series, curves.values(), strict=True):
-        curve = Curve(curve.x, 100 * curve.mean, 100 * curve.spread)
         if steps and one.free:
-            axes.axhline(curve.mean[-1], **_look(one))
+            draw_level(axes, 100 * curve.mean[-1], one.stroke, one.label)
         else:
-            _draw(axes, one, curve, steps)
+            draw_band(axes, curve, one.stroke, one.label, 100, steps)
     axes.set_xlabel(f"{panel} {x}".strip())
     axes.set_ylabel("test accuracy (%)")
     axes.margins(x=0.01)
@@ -168,43 +184,40 @@ def _accuracy(
         axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 4), useMathText=True)
 
 
-def _draw(axes: Any, one: _Series, curve: Curve, steps: bool = False) -> None:
-    drawn = {"drawstyle": "steps-post"} if steps else {}
-    axes.plot(curve.x, curve.mean, **_look(one), **drawn)
-    if not np.isnan(curve.spread).all():
-        low, high = curve.mean - curve.spread, curve.mean + curve.spread
-        step = {"step": "post"} if steps else {}
-        axes.fill_between(curve.x, low, high, color=one.style.colour, alpha=0.15, lw=0, **step)
-
-
-def _look(one: _Series) -> dict[str, Any]:
-    return {"color": one.style.colour, "linestyle": one.dash, "label": one.label}
-
-
-def _by_round(groups: Groups, series: list[_Series], column: str, title: str) -> Any:
-    figure, (axes,) = _canvas(_COLUMN, 2.2, 1)
+def _by_round(groups: Groups, series: list[_Series], name: str, title: str) -> "Figure":
+    figure, (axes,) = _canvas(_COLUMN, 2.2)
+    lowest = 0.0
     for one, runs in zip(series, groups.values(), strict=True):
-        _draw(axes, one, each_round(runs, column, _WINDOWS)[0])
+        band = each_round(runs, name, _WINDOWS)[0]
+        if not np.isnan(band.mean).all():
+            draw_band(axes, band, one.stroke, one.label)
+            lowest = min(lowest, axes.get_ylim()[0] if np.nanmin(band.mean) < 0 else 0.0)
     axes.set(xlabel="rounds", ylabel=title)
-    axes.locator_params(axis="y", integer=column == "scheduled")
-    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="y", integer=name == "scheduled")
+    axes.set_ylim(bottom=lowest)
     axes.margins(x=0.01)
     _legend(figure)
     return figure
 
 
-def _slots(groups: Groups, series: list[_Series]) -> Any:
+def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
     """Mean slots of a round, by air and digital."""
-    paid = [(s, runs) for s, runs in zip(series, groups.values(), strict=True) if not s.free]
-    figure, (axes,) = _canvas(_COLUMN, 0.8 + 0.25 * len(paid), 1)
+    figure, (axes,) = _canvas(_COLUMN, 0.8 + 0.25 * len(paid))
     labels = [one.label for one, _ in paid]
     start = np.zeros(len(paid))
-    for column, colour, hatch in (("air", "#E69F00", "////"), ("digital", "#56B4E9", "")):
-        mean = [
-            np.mean([r.columns[f"slots_{column}"][1:].mean() for r in runs]) for _, runs in paid
-        ]
-        look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
-        axes.barh(labels, mean, left=start, height=0.6, label=column, **look)
+    for kind, colour, hatch in (("air", ORANGE, "////"), ("digital", SKY, "")):
+        mean = [_mean_slots(runs, kind) for _, runs in paid]
+        axes.barh(
+            labels,
+            mean,
+            left=start,
+            height=0.6,
+            label=kind,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0,
+        )
         start = start + mean
     axes.invert_yaxis()
     axes.grid(False, axis="y")
@@ -213,22 +226,21 @@ def _slots(groups: Groups, series: list[_Series]) -> Any:
     return figure
 
 
-def _energy(groups: Groups, series: list[_Series]) -> Any:
+def _energy(paid: list[tuple[_Series, Devices]]) -> "Figure":
     """Energy of each device as a share of what its average power limit allows."""
-    figure, (axes,) = _canvas(_COLUMN, 2.2, 1)
-    for one, runs in zip(series, groups.values(), strict=True):
-        if not one.free:
-            found = devices(runs)
-            look = {
-                "color": one.style.colour,
-                "marker": _MARKERS[one.style.symbol],
-                "s": 12,
-                "lw": 0,
-            }
-            axes.scatter(
-                range(len(found.spent)), found.spent / found.allowed, label=one.label, **look
-            )
-    axes.axhline(1.0, color="#555555", linestyle="--", linewidth=0.8)
+    figure, (axes,) = _canvas(_COLUMN, 2.2)
+    for one, found in paid:
+        share = found.spent / found.allowed
+        axes.scatter(
+            range(len(share)),
+            share,
+            s=12,
+            lw=0,
+            color=one.stroke.colour,
+            marker=one.marker,
+            label=one.label,
+        )
+    axes.axhline(1.0, color=RULE, linestyle="--", linewidth=0.8)
     axes.set(xlabel="device", ylabel="energy spent / allowed")
     axes.locator_params(axis="y", integer=False)
     axes.set_ylim(bottom=0)

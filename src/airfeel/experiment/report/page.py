@@ -8,9 +8,9 @@ from string import Template
 from typing import Any
 
 from airfeel.experiment.compare import Line, lines
+from airfeel.experiment.optional import needed
 from airfeel.experiment.report.data import page_data, run_facts
-from airfeel.experiment.report.extra import needed
-from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.report.runs import Groups, lacks
 from airfeel.experiment.report.summary import said, summary_rows
 from airfeel.experiment.runner import Run
 
@@ -25,6 +25,7 @@ def page(groups: Groups, spare: Sequence[Run] = ()) -> str:
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         title=html.escape(", ".join(_schemes(groups, table))),
         verdict=html.escape(said(groups)),
+        lacks="".join(f'<p class="note">{html.escape(each)}</p>' for each in lacks(groups)),
         about=f"{count} run{'s' * (count != 1)} in {len(table)} group{'s' * (len(table) != 1)}",
         summary=_table(*summary_rows(groups)),
         runs=_table(*_run_rows(groups, spare)),

@@ -3,23 +3,26 @@
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
+from pydantic.types import JsonValue
 
 from airfeel.experiment.config import SECTIONS, Experiment
+from airfeel.experiment.deciding import settings_that_decide
+from airfeel.experiment.fields import Changes
 from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
 Groups = dict[str, list[Run]]
 
-# What may differ between two runs of one group: the seed, and what changes no result.
-_RUN = {"seed", "threads", "record_every", "checkpoint_every", "checkpoint_minutes"}
-_ASIDE = {"data": {"dir"}, "run": _RUN}
+# What may differ between two runs of one group.
+_NEEDED = ("round", "scheduled", "resource_blocks", "test_accuracy")  # for any comparison
+_ASIDE = (Changes.NOTHING, Changes.RECORDS, Changes.SEED)
 
 
 def find(places: Sequence[Path]) -> list[Path]:
@@ -54,7 +57,7 @@ def group(runs: Iterable[Run]) -> tuple[Groups, list[Run]]:
     same: dict[str, list[Run]] = {}
     spare = []
     for run in sorted(runs, key=_progress, reverse=True):
-        key = json.dumps(_flat(run.experiment), sort_keys=True)
+        key = json.dumps(flat(settings_that_decide(run.experiment, _ASIDE)), sort_keys=True)
         peers = same.setdefault(key, [])
         if any(run.experiment.run.seed == peer.experiment.run.seed for peer in peers):
             spare.append(run)
@@ -70,15 +73,38 @@ def load(places: Sequence[Path]) -> tuple[Groups, list[Run]]:
     return group([read(folder) for folder in find(places)])
 
 
+def extra_columns(groups: Groups) -> list[str]:
+    """Columns of numbers that are none of ours, such as those of a user's own meter."""
+    every = [run.columns for peers in groups.values() for run in peers]
+    return [
+        name
+        for name in dict.fromkeys(name for columns in every for name in columns)
+        if name not in ROUND_COLUMNS
+        and all(columns[name].dtype.kind in "if" for columns in every if name in columns)
+    ]
+
+
+def lacks(groups: Groups) -> list[str]:
+    """What some runs did not store, so that it cannot be shown; a sentence for each group."""
+    told = []
+    for label, peers in groups.items():
+        names = [n for n in ROUND_COLUMNS if any(n not in run.columns for run in peers)]
+        if names:
+            told.append(f"{label}: rounds.csv has no column {', '.join(names)}.")
+        if any(run.folder and not (run.folder / "devices.csv").exists() for run in peers):
+            told.append(f"{label}: there is no devices.csv, so energy and reasons are not shown.")
+    return told
+
+
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
     """What keeps rows from being reported on."""
-    for name in ROUND_COLUMNS:
+    for name in _NEEDED:
         if name not in columns:
             return f"has no column {name}"
     rounds = columns["round"]
     if len(rounds) < 2:
         return "holds no round yet"
-    for name in ROUND_COLUMNS:
+    for name in columns.keys() & set(ROUND_COLUMNS):
         if columns[name].dtype.kind not in "if":
             return f"column {name} holds what is not a number"
     if not np.array_equal(rounds, np.arange(len(rounds))):
@@ -111,7 +137,7 @@ def _settings(path: Path) -> Experiment:
     return Experiment.model_construct(**sections)
 
 
-def _summary(path: Path) -> dict[str, Any]:
+def _summary(path: Path) -> dict[str, JsonValue]:
     if not path.is_file():
         return {}
     try:
@@ -123,29 +149,30 @@ def _summary(path: Path) -> dict[str, Any]:
     return found
 
 
-def _flat(e: Experiment) -> dict[str, Any]:
-    """Every setting that decides a result but for the seed, as section.key."""
+def flat(sections: Mapping[str, Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Settings by section as section.key.
+
+    >>> flat({"scheme": {"bits": 8}, "run": {}})
+    {'scheme.bits': 8}
+    """
     return {
-        f"{section}.{key}": value
-        for section, keys in e.model_dump(mode="json").items()
-        for key, value in keys.items()
-        if key not in _ASIDE.get(section, ())
+        f"{name}.{key}": value for name, keys in sections.items() for key, value in keys.items()
     }
 
 
 def _labels(experiments: Sequence[Experiment]) -> list[str]:
     """The scheme's name, with the settings that tell groups of one scheme apart."""
-    flat = [_flat(e) for e in experiments]
+    every = [flat(settings_that_decide(e, _ASIDE)) for e in experiments]
     labels = []
-    for e, mine in zip(experiments, flat, strict=True):
-        peers = [other for other in flat if other["scheme.name"] == mine["scheme.name"]]
+    for e, mine in zip(experiments, every, strict=True):
+        peers = [other for other in every if other["scheme.name"] == mine["scheme.name"]]
         differ = [key for key in mine if any(other[key] != mine[key] for other in peers)]
         words = [f"{key.partition('.')[2]}={_short(mine[key])}" for key in differ]
         labels.append(e.scheme.name + (f" ({', '.join(words)})" if words else ""))
     return _unique(labels)
 
 
-def _short(value: Any) -> str:
+def _short(value: JsonValue) -> str:
     text = "none" if value is None else json.dumps(value) if isinstance(value, bool) else str(value)
     return text if len(text) <= 24 else text[:23] + "…"
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-# Okabe and Ito's palette without yellow and black, which vanish on white and on dark paper.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+from airfeel.experiment.figures import GREY, PALETTE
+
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
-_GREY = "#808080"
 _OWN = {"tcs-h": 0, "tcs-d": 1, "top-k": 2}  # a scheme looks the same in every report
 
 
@@ -25,14 +24,14 @@ def styles(labels: Sequence[str], free: Sequence[bool]) -> list[Style]:
     """One look for each group, all different for up to 24 groups; free references are grey."""
     every = [
         Style(colour, dash, symbol)
-        for dash, (colour, symbol) in product(_DASHES, zip(_COLOURS, _SYMBOLS, strict=True))
+        for dash, (colour, symbol) in product(_DASHES, zip(PALETTE, _SYMBOLS, strict=True))
     ]
     taken = {_OWN[label] for label in labels if label in _OWN}
     others = [i for i in range(len(every)) if i not in taken]
     made, grey, next_one = [], 0, 0
     for label, is_free in zip(labels, free, strict=True):
         if is_free:
-            made.append(Style(_GREY, _DASHES[1 + grey % 3], "circle"))
+            made.append(Style(GREY, _DASHES[1 + grey % 3], "circle"))
             grey += 1
         elif label in _OWN:
             made.append(every[_OWN[label]])

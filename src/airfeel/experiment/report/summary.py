@@ -1,9 +1,13 @@
 """The comparison as a table: for the terminal (Markdown) and for a paper (LaTeX, booktabs)."""
 
+import math
 import re
+from collections.abc import Sequence
 
 from airfeel.experiment.compare import lines, percent, shared_blocks, verdict
-from airfeel.experiment.report.runs import Groups
+from airfeel.experiment.readings import mean_and_spread, round_mean
+from airfeel.experiment.report.runs import Groups, extra_columns
+from airfeel.experiment.runner import Run
 
 _FEW = 5
 
@@ -12,7 +16,9 @@ def summary_rows(groups: Groups) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the comparison, best first, free references last."""
     blocks = shared_blocks(groups)
     at = "accuracy %" + (f" at {blocks:,.0f} blocks" if blocks == blocks else "")
+    more = extra_columns(groups)
     head = ["scheme", at, "final accuracy %", "rounds", "blocks", "blocks a round", "heard"]
+    head += [f"{name} per round" for name in more]
     rows = [
         [
             line.label + (" (free)" if line.free else ""),
@@ -22,10 +28,18 @@ def summary_rows(groups: Groups) -> tuple[list[str], list[list[str]]]:
             f"{line.blocks:,.0f}",
             f"{line.blocks_per_round:,.0f}",
             f"{line.scheduled:.0%}",
+            *(_per_round(groups[line.label], name) for name in more),
         ]
         for line in lines(groups)
     ]
     return head, rows
+
+
+def _per_round(runs: Sequence[Run], name: str) -> str:
+    mean, spread = mean_and_spread([round_mean(run, name) for run in runs])
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.4g}" + ("" if math.isnan(spread) else f" ± {spread:.2g}")
 
 
 def said(groups: Groups) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from airfeel.experiment import atomic
 from airfeel.experiment.report.data import comparison
 from airfeel.experiment.report.figures import FORMATS, save_figures
 from airfeel.experiment.report.page import page
@@ -41,7 +42,9 @@ def write(
         texts["report.html"] = page(groups, spare)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        made = [_put(out / name, text) for name, text in texts.items()]
+        made = [
+            atomic.write(out / name, text.encode(), durable=False) for name, text in texts.items()
+        ]
         return made[::-1] + save_figures(groups, out, figures)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
@@ -53,11 +56,3 @@ def beside(places: Sequence[Path]) -> Path:
         return places[0] / "report" if (places[0] / "rounds.csv").exists() else places[0]
     common = Path(os.path.commonpath([place.absolute() for place in places]))
     return common / "report" if (common / "rounds.csv").exists() else common
-
-
-def _put(path: Path, text: str) -> Path:
-    """The old file stays whole until the new one is."""
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
-    return path

@@ -46,7 +46,7 @@ _NOTE = (
 
 
 @dataclass(frozen=True)
-class Line:
+class Entry:
     """One number of the paper and ours for it, under one assumption."""
 
     claim: str
@@ -62,7 +62,7 @@ class Line:
 class Account:
     """All of it, and what it was computed from."""
 
-    lines: list[Line]
+    lines: list[Entry]
     jump: Sheet
     draws: int
 
@@ -94,7 +94,7 @@ class _Book:
     draws: int
     seed: int
 
-    def savings(self) -> Iterator[Line]:
+    def savings(self) -> Iterator[Entry]:
         """The 68 % and the 75 %, by what is assumed of the devices that TCS-H hears."""
         for claim, paper, phi, other in (
             ("TCS-H (0.2, 0.05) saves against TCS-D", 0.68, 0.2, "tcs-d"),
@@ -108,7 +108,7 @@ class _Book:
                 verdict = "holds" if abs(saved.value - paper) <= _NEAR_SAVING else "same direction"
                 points = f"{round(100 * (saved.value - paper), 1) + 0.0:+} points: {why}"
                 shown = _percent(saved)
-                yield Line(claim, setting, f"{paper:.0%}", (saved,), shown, verdict, points)
+                yield Entry(claim, setting, f"{paper:.0%}", (saved,), shown, verdict, points)
 
     def _heard(self, phi: float) -> Iterator[tuple[str, Float64[np.ndarray, "T k"], str]]:
         """Rates of TCS-H's slowest devices in each draw, by what is assumed of N_t."""
@@ -133,7 +133,7 @@ class _Book:
         rate = np.take_along_axis(self.skies.cheap, heard[:, None], axis=1)
         return rate, float((heard > self.uplink.subchannels // 2).mean()), float(heard.mean())
 
-    def bit_ratio(self) -> Line:
+    def bit_ratio(self) -> Entry:
         """Rounds of TCS-D for one round of Top-K."""
         u = self.uplink
         top, tcs = (u.cost(s, 0.2, 0.05) for s in ("top-k", "tcs-d"))
@@ -144,9 +144,9 @@ class _Book:
         why = f"the bits alone give {top.bits / tcs.bits:.4f}, whoever is heard"
         claim = "rounds of TCS-D for one of Top-K"
         setting = "11 heard in every round"
-        return Line(claim, setting, f"{paper:.4f}", (found,), shown, verdict, why)
+        return Entry(claim, setting, f"{paper:.4f}", (found,), shown, verdict, why)
 
-    def within_budget(self) -> Iterator[Line]:
+    def within_budget(self) -> Iterator[Entry]:
         """Rounds of TCS-D and Top-K within the budget: both readings, both picks, all powers."""
         for reading, phi, local, blocks in _READINGS:
             for who, slots_per_bit, why in self._prices:
@@ -186,7 +186,7 @@ class _Book:
         found = [spend_later(self.uplink, count, slots, seed) for seed in seeds]
         return static.times(mean(np.array(found)))
 
-    def hybrid_rounds(self) -> Iterator[Line]:
+    def hybrid_rounds(self) -> Iterator[Entry]:
         """Whether the budget pays for all 20000 rounds of TCS-H, with 11 heard on average."""
         rate = self._rule(11 / self.uplink.devices)[0][:, 0]
         for reading, phi, local, blocks in _READINGS:
@@ -194,7 +194,7 @@ class _Book:
             rounds = slots.times(self.uplink.subchannels if blocks else 1).per(BUDGET)
             verdict = "holds" if rounds.value >= _ROUNDS["tcs-h"] else "does not hold"
             used = _ROUNDS["tcs-h"] / rounds.value
-            yield Line(
+            yield Entry(
                 "rounds of TCS-H that 7.5e8 would pay for",
                 f"{reading}; power rule at equal norms, 11 on average",
                 "≥ 20,000",
@@ -222,11 +222,11 @@ class _Book:
         return Sheet(head, rows, [note])
 
 
-def _rounds(setting: str, rounds: tuple[Estimate, ...], why: str) -> Line:
+def _rounds(setting: str, rounds: tuple[Estimate, ...], why: str) -> Entry:
     wanted = (_ROUNDS["tcs-d"], _ROUNDS["top-k"])
     off = [r.value / w - 1.0 for r, w in zip(rounds, wanted, strict=True)]
     verdict = "holds" if max(map(abs, off)) <= _NEAR_ROUNDS else "does not hold"
-    return Line(
+    return Entry(
         "rounds of TCS-D / Top-K within 7.5e8",
         setting,
         " / ".join(f"{w:,}" for w in wanted),

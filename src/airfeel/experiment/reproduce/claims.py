@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from airfeel.experiment.readings import column, mean_and_spread
 from airfeel.experiment.reproduce.curves import Curve, Found
 from airfeel.experiment.reproduce.measures import LOOKS, Reach, accuracy
 from airfeel.experiment.reproduce.paper_claims import CLAIMS, READINGS, Claim
 from airfeel.experiment.reproduce.slots import Uplink
 from airfeel.experiment.reproduce.tables import Sheet
 from airfeel.experiment.runner import Run
+from airfeel.experiment.summary import End
 
 HOLDS, SAME, FAILS = "holds", "same direction", "does not hold"
 NOT_REACHED, AGAINST, REFERENCE = "not reached", "not reached (so far against it)", "for reference"
-_OWN_END = ("stalled", "diverged", "converged")  # such a run will never be longer
+_OWN_END = (End.STALLED, End.DIVERGED, End.CONVERGED)  # such a run will never be longer
 _MEANING = (
     "A shortened run can only say “same direction” or “not reached”: the paper's numbers belong to "
     "the paper's rounds, and nothing is extrapolated. Spread is the sample standard deviation over "
@@ -57,18 +59,12 @@ def judge(claim: Claim, found: Found, known: dict[str, Curve]) -> Judged:
     teams = [[group[seed] for group in runs] for seed in seeds]
     full = [known[name].rounds for name in claim.curves]
     reach = _reach(claim, teams, full)
-    values = [claim.measure(team, reach) for team in teams]
-    return Judged(
-        claim,
-        verdict(claim, float(np.mean(values)), reach.complete),
-        _words(claim, teams, full, reach),
-        float(np.mean(values)),
-        float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
-        len(values),
-    )
+    mean, spread = mean_and_spread([claim.measure(team, reach) for team in teams])
+    words = _words(claim, teams, full, reach)
+    return Judged(claim, weigh(claim, mean, reach.complete), words, mean, spread, len(teams))
 
 
-def verdict(claim: Claim, value: float, complete: bool) -> str:
+def weigh(claim: Claim, value: float, complete: bool) -> str:
     """What a number is worth: the paper's own length decides, a shorter run shows a direction."""
     near = abs(value - claim.target) <= claim.limit
     rule = claim.rule
@@ -157,15 +153,19 @@ def bits_sheet(
         k_local, most = round(scheme.local_sparsity * Uplink().dim), 4 ** (scheme.bits - 1)
         allowed = f"{k_local:,} {'<' if k_local < most else '≥'} {most:,}"
         rounds = min((int(run.columns["round"][-1]) for run in runs), default=0)
-        looks = [accuracy(run, "round", rounds) for run in runs]
-        slots = [float(run.columns["slots"][1 : rounds + 1].mean()) for run in runs]
-        shown = f"{np.mean(looks):.1f} %" if runs else "–"
-        spread = f"± {np.std(looks, ddof=1):.1f}" if len(runs) > 1 else ""
-        cost = f"{np.mean(slots):,.0f}" if runs else "–"
+        numbers = _bits_numbers(runs, rounds) if runs else ("–", "", "–")
         reached = f"{rounds:,} of {curve.rounds:,} rounds"
-        rows.append((curve.label, str(scheme.bits), allowed, shown, spread, cost, reached))
+        rows.append((curve.label, str(scheme.bits), allowed, *numbers, reached))
     head = ("curve", "q", "K[l] against 2^(2q−2)", "accuracy", "spread", "slots a round", "reached")
     return Sheet(head, rows, [*notes, LOOKS, _LEMMA])
+
+
+def _bits_numbers(runs: Sequence[Run], rounds: int) -> tuple[str, str, str]:
+    """Accuracy, its spread, and slots per round, of runs of one curve after so many rounds."""
+    mean, spread = mean_and_spread([accuracy(run, "round", rounds) for run in runs])
+    slots = [float(column(run, "slots")[1 : rounds + 1].mean()) for run in runs]
+    around = f"± {spread:.1f}" if len(runs) > 1 else ""
+    return f"{mean:.1f} %", around, f"{np.mean(slots):,.0f}"
 
 
 def _number(claim: Claim, value: float, signed: bool = False) -> str:

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
+
+from pydantic.types import JsonValue
 
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.deciding import settings_that_decide
+from airfeel.experiment.fields import Changes
 from airfeel.experiment.load import load
+from airfeel.experiment.paper import CURVES
 from airfeel.experiment.report.runs import read
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
-FOLDER = resources.files("airfeel.experiment") / "paper"
 _NAMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
 _IID = ("iid-tcs-h", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-tcs-d", "iid-top-k", "iid-fedavg")
 _NONIID = ("noniid-tcs-h", "noniid-tcs-d", "noniid-top-k", "noniid-fedavg")
@@ -52,9 +54,8 @@ class Curve:
 
 
 def curves() -> dict[str, Curve]:
-    """Every curve by its name, which is that of its file."""
-    files = sorted(f.name for f in FOLDER.iterdir() if f.name.endswith(".toml"))
-    return {n[:-5]: Curve(n[:-5], load(Path(str(FOLDER / n)))) for n in files}
+    """Every curve by its name."""
+    return {name: Curve(name, load(name)) for name in CURVES}
 
 
 def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
@@ -85,17 +86,11 @@ def match(places: Iterable[Path], known: Iterable[Curve]) -> tuple[Found, list[R
     return {name: sorted(runs, key=_seed) for name, runs in found.items()}, spare
 
 
-def essence(e: Experiment) -> dict[str, Any]:
-    """What decides a curve: the settings, without those that its scheme does not know."""
-    table = e.model_dump(mode="json")
-    table["data"].pop("dir")
-    for key in ("rounds", "device", "backend"):
-        table["training"].pop(key)
-    for key in ("target_accuracy", "convergence"):
-        table["budget"].pop(key)
+def essence(e: Experiment) -> dict[str, dict[str, JsonValue]]:
+    """What decides a curve: the settings that define the experiment and that its scheme knows."""
+    table = settings_that_decide(e, but=tuple(Changes))
     table["run"] = {"rounded memory": e.run.memory == "bfloat16"}
     scheme, radio = table["scheme"], table["radio"]
-    radio.pop("symbol_seconds")
     if e.scheme.name == "fedavg":
         table |= {"scheme": {"name": "fedavg"}, "radio": {}, "budget": {}}
     elif e.scheme.name == "tcs-h":

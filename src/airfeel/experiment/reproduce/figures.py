@@ -1,45 +1,54 @@
 """The paper's figures and the one on starvation, from stored rows."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airfeel.experiment.report.curves import Curve as Points
+from airfeel.experiment.figures import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    PALETTE,
+    RULE,
+    SCREEN,
+    SKY,
+    VERMILION,
+    Band,
+    Stroke,
+    canvas,
+    draw_band,
+    draw_level,
+    drawn,
+    legend_below,
+    save,
+)
+from airfeel.experiment.readings import accuracy_band, column
 from airfeel.experiment.report.curves import each_round
-from airfeel.experiment.report.extra import needed
 from airfeel.experiment.reproduce.curves import SETS, Curve, Found
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 Groups = dict[str, list[Run]]
 _WINDOWS, _FEW = 200, 60
-_LOOK = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "axes.linewidth": 0.7,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "lines.linewidth": 1.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.hashsalt": "airfeel",
-}
+_DPI = 160
 # Colours of Okabe and Ito by scheme; variants of one scheme differ in shade and dashes.
-_STYLES: dict[str, tuple[str, Any]] = {
-    "tcs-h": ("#0072B2", "-"),
-    "tcs-h-wide": ("#56B4E9", "-."),
-    "tcs-h-thin": ("#003a5c", ":"),
-    "tcs-d": ("#D55E00", "-"),
-    "top-k": ("#009E73", "-"),
-    "fedavg": ("#808080", "--"),
+_STROKES = {
+    "tcs-h": Stroke(BLUE),
+    "tcs-h-wide": Stroke(SKY, "-."),
+    "tcs-h-thin": Stroke("#003a5c", ":"),
+    "tcs-d": Stroke(VERMILION),
+    "top-k": Stroke(GREEN),
+    "fedavg": Stroke(GREY, "--"),
 }
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#808080")
+COLOURS = (*PALETTE, BLACK, GREY)
 _TITLES = {
     "iid": "CIFAR-10, i.i.d. data, H = 10",
     "noniid": "CIFAR-10, two classes a device, H = 1",
@@ -47,26 +56,15 @@ _TITLES = {
 }
 
 
-def canvas(width: float, height: float, panels: int = 1) -> tuple[Any, Any]:
-    """A figure and its panels side by side."""
-    figure = needed("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    for each in axes:
-        each.spines[["top", "right"]].set_visible(False)
-        each.set_axisbelow(True)
-    return figure, axes
-
-
-def save(make: Callable[[], Any], path: Path) -> Path:
-    """Draw a figure in the house's look and write it."""
-    with needed("matplotlib").rc_context(_LOOK):
+def write(make: "Callable[[], Figure]", path: Path) -> Path:
+    """Draw a figure for a page, and write it."""
+    with drawn(SCREEN):
         figure = make()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=160)
+            return save(figure, path, _DPI)
         except (OSError, ValueError) as error:
             raise BadInput(f"--out {path}: cannot be written ({error})") from error
-    return path
 
 
 def save_paper(found: Found, known: dict[str, Curve], out: Path, kind: str = "png") -> list[Path]:
@@ -78,39 +76,34 @@ def save_paper(found: Found, known: dict[str, Curve], out: Path, kind: str = "pn
             names.append("noniid-fedavg")
         if not all(name.endswith("fedavg") for name in names):
             groups = {known[name].label: found[name] for name in names}
-            looks = [_STYLES[_scheme(name)] for name in names]
-            draw = _both(accuracy_figure, groups, looks, title)
-            made.append(save(draw, out / f"{split}.{kind}"))
-            draw = _both(devices_figure, groups, looks, title)
-            made.append(save(draw, out / f"{split}-devices.{kind}"))
+            strokes = [_STROKES[_scheme(name)] for name in names]
+            for draw, what in ((accuracy_figure, ""), (devices_figure, "-devices")):
+                path = out / f"{split}{what}.{kind}"
+                made.append(write(partial(draw, groups, strokes, title), path))
     if "noniid-sparse-tcs-h" in found:
         names = ["noniid-sparse-tcs-h", "noniid-sparse-tcs-d", "noniid-tcs-h"]
         names = [name for name in names if name in found]
         groups = {known[name].label: found[name] for name in names}
-        made.append(save(lambda: starvation_figure(groups), out / f"starvation.{kind}"))
+        made.append(write(partial(starvation_figure, groups), out / f"starvation.{kind}"))
     return made
-
-
-def _both(draw: Any, groups: Groups, looks: Any, title: str) -> Callable[[], Any]:
-    return lambda: draw(groups, looks, title)
 
 
 def _scheme(name: str) -> str:
     return name.removeprefix("noniid-sparse-").removeprefix("noniid-").removeprefix("iid-")
 
 
-def accuracy_figure(groups: Groups, looks: Sequence[tuple[str, Any]], title: str) -> Any:
+def accuracy_figure(groups: Groups, strokes: Sequence[Stroke], title: str) -> "Figure":
     """Accuracy over rounds and over resource blocks; free references are a level in the latter."""
     figure, (left, right) = canvas(9.0, 3.6, 2)
-    for (label, runs), look in zip(groups.items(), looks, strict=True):
-        _band(left, at_looks(runs, "round"), look, label, 100.0)
-        curve = at_looks(runs, "resource_blocks")
+    for (label, runs), stroke in zip(groups.items(), strokes, strict=True):
+        draw_band(left, accuracy_band(runs, "round"), stroke, label, 100.0)
+        curve = accuracy_band(runs, "resource_blocks")
         if curve.x[-1] > 0:
             paid = slice(1, None)  # round 0 costs nothing, and has no place on a logarithmic axis
-            cut = Points(curve.x[paid], curve.mean[paid], curve.spread[paid])
-            _band(right, cut, look, label, 100.0)
+            cut = Band(curve.x[paid], curve.mean[paid], curve.spread[paid])
+            draw_band(right, cut, stroke, label, 100.0)
         else:
-            right.axhline(100 * curve.mean[-1], color=look[0], ls=look[1], lw=1.2, label=label)
+            draw_level(right, 100 * curve.mean[-1], stroke, label)
     left.set(xlabel="rounds", ylabel="test accuracy (%)", title=title)
     right.set(xlabel="resource blocks", xscale="log")
     right.sharey(left)
@@ -119,25 +112,13 @@ def accuracy_figure(groups: Groups, looks: Sequence[tuple[str, Any]], title: str
     return figure
 
 
-def at_looks(runs: Sequence[Run], column: str) -> Points:
-    """Accuracy at the rounds at which all runs looked, against the mean of `column` there."""
-    seen = [run.columns["round"][~np.isnan(run.columns["test_accuracy"])] for run in runs]
-    rounds = reduce(np.intersect1d, seen)
-    x, y = (
-        np.stack([run.columns[name][rounds].astype(float) for run in runs])
-        for name in (column, "test_accuracy")
-    )
-    spread = y.std(axis=0, ddof=1) if len(runs) > 1 else np.full(len(rounds), np.nan)
-    return Points(x.mean(axis=0), y.mean(axis=0), spread)
-
-
-def devices_figure(groups: Groups, looks: Sequence[tuple[str, Any]], title: str) -> Any:
+def devices_figure(groups: Groups, strokes: Sequence[Stroke], title: str) -> "Figure":
     """Devices heard, and how much of the global mask stays, over rounds."""
     figure, (left, right) = canvas(9.0, 3.4, 2)
-    for (label, runs), look in zip(groups.items(), looks, strict=True):
-        _band(left, each_round(runs, "scheduled", _WINDOWS)[0], look, label)
+    for (label, runs), stroke in zip(groups.items(), strokes, strict=True):
+        draw_band(left, each_round(runs, "scheduled", _WINDOWS)[0], stroke, label)
         if runs[0].experiment.scheme.name in ("tcs-h", "tcs-d"):
-            _band(right, each_round(runs, "mask_overlap", _WINDOWS)[0], look, label)
+            draw_band(right, each_round(runs, "mask_overlap", _WINDOWS)[0], stroke, label)
     left.set(xlabel="rounds", ylabel="devices heard", title=title)
     _devices_axis(left, groups)
     right.set(xlabel="rounds", ylabel="mask overlap with the last round", ylim=(0, 1))
@@ -145,18 +126,18 @@ def devices_figure(groups: Groups, looks: Sequence[tuple[str, Any]], title: str)
     return figure
 
 
-def starvation_figure(groups: Groups) -> Any:
+def starvation_figure(groups: Groups) -> "Figure":
     """Devices heard, the median device's P[g] against its budget, and accuracy, over rounds."""
     figure, (heard, asked, learnt) = canvas(11.0, 3.6, 3)
     ends = [int(run.columns["round"][-1]) for runs in groups.values() for run in runs]
     for (label, runs), colour in zip(groups.items(), COLOURS * len(groups), strict=False):
-        look = (colour, "-")
-        _band(heard, each_round(runs, "scheduled", _FEW)[0], look, label)
-        _band(learnt, at_looks(runs, "round"), look, label, 100.0)
-        if not np.isnan(runs[0].columns["needed_median"]).all():
+        stroke = Stroke(colour)
+        draw_band(heard, each_round(runs, "scheduled", _FEW)[0], stroke, label)
+        draw_band(learnt, accuracy_band(runs, "round"), stroke, label, 100.0)
+        if not np.isnan(column(runs[0], "needed_median")).all():
             curve = each_round([_asked(r) for r in runs], "asked", _FEW)[0]
-            asked.plot(curve.x, curve.mean, color=colour)  # a band may not cross nought here
-    asked.axhline(1.0, color="#555555", ls="--", lw=1.0)
+            asked.plot(curve.x, curve.mean, color=colour)  # no band: it may not reach 0 here
+    asked.axhline(1.0, color=RULE, ls="--", lw=1.0)
     for axes in (heard, asked, learnt):  # a much longer run would press the others together
         axes.set_xlim(0, min(max(ends), 3 * min(ends)))
     heard.set(xlabel="rounds", title="devices heard")
@@ -167,32 +148,19 @@ def starvation_figure(groups: Groups) -> Any:
     return figure
 
 
-def _devices_axis(axes: Any, groups: Groups) -> None:
+def _devices_axis(axes: "Axes", groups: Groups) -> None:
     axes.set_ylim(0, 1.03 * max(runs[0].experiment.training.devices for runs in groups.values()))
     axes.locator_params(axis="y", integer=True, steps=[1, 2, 5, 10])
 
 
 def _asked(run: Run) -> Run:
-    ratio = run.columns["needed_median"] / run.columns["budget_median"]
+    ratio = column(run, "needed_median") / column(run, "budget_median")
     return Run(run.experiment, run.columns | {"asked": ratio}, run.summary, folder=run.folder)
 
 
-def _band(axes: Any, curve: Points, look: tuple[str, Any], label: str, factor: float = 1.0) -> None:
-    """A line, and its spread over seeds as a band."""
-    mean, spread = factor * curve.mean, factor * curve.spread
-    axes.plot(curve.x, mean, color=look[0], ls=look[1], label=label)
-    if not np.isnan(spread).all():
-        low, high = mean - spread, mean + spread
-        axes.fill_between(curve.x, low, high, color=look[0], alpha=0.15, lw=0)
-
-
-def _legend(figure: Any, axes: Any) -> None:
-    """All groups once, below the panels."""
-    handles, labels = axes.get_legend_handles_labels()
-    longest = max(map(len, labels))
-    columns = max(int(figure.get_size_inches()[0] * 13 / (longest + 8)), 1)
-    columns = min(columns, len(labels))
-    lines = -(-len(labels) // columns)
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.2 * lines)
-    figure.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // lines))
+def _legend(figure: "Figure", axes: "Axes") -> None:
+    """All groups once, below the panels, in rows of about equal length."""
+    labels = axes.get_legend_handles_labels()[1]
+    fit = max(int(figure.get_size_inches()[0] * 13 / (max(map(len, labels)) + 8)), 1)
+    rows = -(-len(labels) // min(fit, len(labels)))
+    legend_below(figure, axes, -(-len(labels) // rows), 0.2)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airfeel.experiment.readings import column as column_of
+from airfeel.experiment.readings import late_accuracy
 from airfeel.experiment.runner import Run
 
-_WINDOW = 0.9  # an accuracy at x is the mean of the looks between so much of x and x
 LOOKS = (
     "An accuracy is the mean of the looks at the test set in the last tenth before the point where "
     "it is read, or the last look before it; all runs of a claim are read at the same point, the "
@@ -30,16 +31,8 @@ Measure = Callable[[Sequence[Run], Reach], float]
 
 
 def accuracy(run: Run, column: str, at: float) -> float:
-    """Test accuracy in percent when `column` (round or resource_blocks) has reached `at`.
-
-    NaN before the first look that follows a round: the start is the same for all schemes.
-    """
-    x, y = run.columns[column], run.columns["test_accuracy"]
-    known = ~np.isnan(y) & (x <= at) & (run.columns["round"] > 0)
-    recent = known & (x >= _WINDOW * at)
-    if not known.any():
-        return math.nan
-    return 100.0 * float(y[recent].mean() if recent.any() else y[known][-1])
+    """Late test accuracy in percent when `column` (round or resource_blocks) has reached `at`."""
+    return 100.0 * late_accuracy(run, column, at)
 
 
 def gain_by_rounds(runs: Sequence[Run], reach: Reach) -> float:
@@ -106,7 +99,7 @@ def mean_of(column: str, share: bool = False) -> Measure:
 
     def measure(runs: Sequence[Run], reach: Reach) -> float:
         (run,) = runs
-        values = run.columns[column][reach.start + 1 : reach.rounds + 1].astype(float)
+        values = column_of(run, column)[reach.start + 1 : reach.rounds + 1].astype(float)
         known = values[~np.isnan(values)]
         mean = float(known.mean()) if len(known) else math.nan
         return mean / run.experiment.training.devices if share else mean

@@ -15,9 +15,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from airfeel.experiment.checkpoint import write_whole
+import numpy as np
+
+from airfeel.experiment import atomic
+from airfeel.experiment.readings import column
 from airfeel.experiment.reproduce.curves import Curve, match
-from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
@@ -52,11 +54,11 @@ def _copy(run: Run, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("summary.json", "partial.json"):
             (folder / name).unlink(missing_ok=True)
-        write_whole(folder / "rounds.csv", _rows(run).encode())
+        atomic.write(folder / "rounds.csv", _rows(run).encode())
         shutil.copyfile(source / "config.toml", folder / "config.toml")
         name = "summary.json" if run.summary else "partial.json"
         facts = run.summary or _partial(run, source)
-        write_whole(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
+        atomic.write(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
     except OSError as error:
         raise BadInput(f"--to {folder}: cannot be written ({error.strerror or error})") from error
     return folder
@@ -71,20 +73,20 @@ def _partial(run: Run, source: Path) -> dict[str, Any]:
         "of": run.experiment.training.rounds,
         "resource_blocks": int(run.columns["resource_blocks"][-1]),
         "seed": run.experiment.run.seed,
-        "seconds": float(run.columns["seconds"].sum()),
+        "seconds": float(np.nansum(column(run, "seconds"))),
     } | (json.loads(facts.read_text("utf-8")) if facts.is_file() else {})
 
 
 def _rows(run: Run) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(ROUND_COLUMNS)
-    columns = [run.columns[name].tolist() for name in ROUND_COLUMNS]
+    writer.writerow(run.columns)
+    columns = [column.tolist() for column in run.columns.values()]
     writer.writerows(map(_short, row) for row in zip(*columns, strict=True))
     return text.getvalue()
 
 
-def _short(value: float) -> str:
-    if isinstance(value, int):
+def _short(value: int | float | str) -> str:
+    if not isinstance(value, float):
         return str(value)
     return "" if math.isnan(value) else f"{value:.{_DIGITS}g}"

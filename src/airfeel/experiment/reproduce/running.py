@@ -13,63 +13,51 @@ from airfeel.experiment.reproduce.curves import Curve
 from airfeel.experiment.rows import Row
 from airfeel.experiment.runner import Watcher
 from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.experiment.sweep import Trial
 from airfeel.types import BadInput, World
 
 Watch = Callable[[str, Experiment], Iterable[Watcher]]
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run of a curve."""
-
-    curve: Curve
-    experiment: Experiment
-    folder: Path
-
-    @property
-    def done(self) -> bool:
-        return (self.folder / "summary.json").is_file()
-
-    @property
-    def begun(self) -> bool:
-        return (self.folder / "rounds.csv").is_file()
-
-
-def jobs(
+def trials(
     wanted: Iterable[Curve],
     seeds: Sequence[int],
     scale: float,
     out: Path,
     data_dir: Path | None = None,
-) -> list[Job]:
+) -> list[Trial]:
     """The runs of some curves, seed by seed, with `scale` times the paper's rounds."""
-    if not 0.0 < scale <= 1.0:
-        raise BadInput(f"--scale {scale}: must be above 0 and at most 1")
     made = []
     for seed in seeds:
         for curve in wanted:
             e = curve.experiment
-            rounds = max(round(scale * curve.rounds), 1)
             changed = {
-                "training": e.training.model_copy(update={"rounds": rounds}),
+                "training": e.training.model_copy(update={"rounds": scaled(curve, scale)}),
                 "run": e.run.model_copy(update={"seed": seed}),
             }
             if data_dir:
                 changed["data"] = e.data.model_copy(update={"dir": str(data_dir)})
             e = e.model_copy(update=changed)
-            made.append(Job(curve, e, folder_of(out, curve.name, e)))
+            made.append(Trial(curve.name, e, folder_of(out, curve.name, e)))
     return made
 
 
-def shortened(planned: Iterable[Job]) -> str:
-    """What --scale has cut, in words; empty if nothing."""
-    cut = {(j.curve.rounds, j.experiment.training.rounds) for j in planned}
+def scaled(curve: Curve, scale: float) -> int:
+    """`scale` times the paper's rounds of a curve, at least one."""
+    if not 0.0 < scale <= 1.0:
+        raise BadInput(f"--scale {scale}: must be above 0 and at most 1")
+    return max(round(scale * curve.rounds), 1)
+
+
+def shortened(wanted: Iterable[Curve], scale: float) -> str:
+    """What --scale cuts, in words; empty if nothing."""
+    cut = {(curve.rounds, scaled(curve, scale)) for curve in wanted}
     words = [f"{full:,} rounds to {now:,}" for full, now in sorted(cut) if now != full]
     return f"Shortened: {', '.join(words)}; nothing else." if words else ""
 
 
 def carry_out(
-    planned: Sequence[Job],
+    planned: Sequence[Trial],
     hours: float | None,
     watch: Watch = lambda *_: (),
     signals: Signals | None = None,
@@ -83,21 +71,21 @@ def carry_out(
         raise BadInput(f"--budget-hours {hours}: must be above 0")
     signals = signals or Signals()
     end = None if hours is None else time.monotonic() + 3600.0 * hours
-    waiting = [job for job in planned if not job.done]
-    for i, job in enumerate(waiting):
+    waiting = [trial for trial in planned if not trial.done]
+    for i, trial in enumerate(waiting):
         now = time.monotonic()
         if end is not None and now >= end:
             break
         until = None if end is None else now + (end - now) / (len(waiting) - i)
-        watchers = [*watch(job.curve.name, job.experiment), _Alarm(until, signals)]
+        watchers = [*watch(trial.label, trial.experiment), _Alarm(until, signals)]
         try:
-            run_missing(job.experiment, job.folder, watchers, signals)
+            run_missing(trial.experiment, trial.folder, watchers, signals)
         except Interrupted as stop:
             if stop.number != signal.SIGALRM:
                 raise
         if signals.received == signal.SIGALRM:
             signals.received = None
-    return all(job.done for job in planned)
+    return all(trial.done for trial in planned)
 
 
 @dataclass

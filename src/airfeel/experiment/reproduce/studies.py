@@ -4,18 +4,22 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airfeel.experiment.compare import accuracy_at
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.report.runs import find, read
+from airfeel.experiment.figures import RULE, canvas
+from airfeel.experiment.readings import accuracy_at, column, mean_and_spread
+from airfeel.experiment.report.runs import find, flat, read
 from airfeel.experiment.reproduce.curves import essence
-from airfeel.experiment.reproduce.figures import COLOURS, Groups, canvas, save, starvation_figure
+from airfeel.experiment.reproduce.figures import COLOURS, Groups, starvation_figure, write
 from airfeel.experiment.reproduce.tables import Sheet
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = ("overlap", "grid", "starvation")
 _SYMBOLS = {
@@ -36,32 +40,24 @@ def draw(kind: str, places: Sequence[Path], path: Path) -> tuple[Path, Sheet]:
     """The figure of a study (overlap, grid or starvation) and its numbers."""
     runs = [read(folder) for folder in find(places)]
     if kind == "overlap":
-        return save(lambda: _overlap(runs), path), _overlap_sheet(runs)
+        return write(lambda: _overlap(runs), path), _overlap_sheet(runs)
     if kind == "grid":
-        return save(lambda: _grid(runs), path), _grid_sheet(runs)
+        return write(lambda: _grid(runs), path), _grid_sheet(runs)
     groups = by_difference(runs)
-    return save(lambda: starvation_figure(groups), path), _starvation_sheet(groups)
+    return write(lambda: starvation_figure(groups), path), _starvation_sheet(groups)
 
 
 def by_difference(runs: Sequence[Run]) -> Groups:
     """Runs by where they differ from what most of them have, such as `α = 4`; seeds together."""
-    flat = [_flat(run.experiment) for run in runs]
-    usual = {key: Counter(repr(f.get(key)) for f in flat).most_common(1)[0][0] for key in flat[0]}
+    every = [flat(essence(run.experiment)) for run in runs]
+    usual = {key: Counter(repr(f.get(key)) for f in every).most_common(1)[0][0] for key in every[0]}
     groups: Groups = defaultdict(list)
-    for run, mine in zip(runs, flat, strict=True):
+    for run, mine in zip(runs, every, strict=True):
         differ = [key for key in usual if repr(mine.get(key)) != usual[key]]
         words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(mine[k])}" for k in differ]
         groups[", ".join(words) or "unchanged"].append(run)
     first = sorted(groups, key=lambda label: (label != "unchanged", label))
     return {label: groups[label] for label in first}
-
-
-def _flat(e: Experiment) -> dict[str, Any]:
-    return {
-        f"{section}.{key}": value
-        for section, keys in essence(e).items()
-        for key, value in keys.items()
-    }
 
 
 def _short(value: Any) -> str:
@@ -75,14 +71,11 @@ def _over_seeds(runs: Sequence[Run], measure: Any, key: Any) -> dict[Any, tuple[
     values = defaultdict(list)
     for run in runs:
         values[key(run.experiment)].append(measure(run))
-    return {
-        k: (float(np.mean(v)), float(np.std(v, ddof=1)) if len(v) > 1 else math.nan)
-        for k, v in sorted(values.items())
-    }
+    return {k: mean_and_spread(v) for k, v in sorted(values.items())}
 
 
 def _mean_overlap(run: Run) -> float:
-    overlap = run.columns["mask_overlap"]
+    overlap = column(run, "mask_overlap")
     late = overlap[int(_BURN_IN * len(overlap)) :]
     return float(np.nanmean(late)) if not np.isnan(late).all() else math.nan
 
@@ -99,7 +92,7 @@ def _overlap_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
     )
 
 
-def _overlap(runs: Sequence[Run]) -> Any:
+def _overlap(runs: Sequence[Run]) -> "Figure":
     """Overlap against φ[g], a line for each H, a panel for each split; dotted: masks by chance."""
     points = _overlap_points(runs)
     splits = sorted({k[0] for k in points}, reverse=True)
@@ -109,11 +102,14 @@ def _overlap(runs: Sequence[Run]) -> Any:
         for colour, h in zip(COLOURS * len(steps), steps, strict=False):
             line = {k[2]: v for k, v in points.items() if k[:2] == (split, h)}
             mean, spread = np.array(list(line.values())).T
-            look = {"color": colour, "marker": "o", "ms": 4, "capsize": 2, "label": f"H = {h}"}
-            axes.errorbar(list(line), mean, np.nan_to_num(spread), **look)
+            bars = np.nan_to_num(spread)
+            label = f"H = {h}"
+            axes.errorbar(
+                list(line), mean, bars, color=colour, marker="o", ms=4, capsize=2, label=label
+            )
         shares = sorted({k[2] for k in points})
         chance = np.geomspace(shares[0], shares[-1])
-        axes.plot(chance, chance, color="#555555", ls=":", lw=1.2, label="by chance")
+        axes.plot(chance, chance, color=RULE, ls=":", lw=1.2, label="by chance")
         axes.set(xscale="log", ylim=(0, 1), title=split, xlabel="φ[g], share in the global mask")
         axes.set_xticks(shares, [f"{s:g}" for s in shares], minor=False)
         axes.minorticks_off()
@@ -149,7 +145,7 @@ def _grid_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
     )
 
 
-def _grid(runs: Sequence[Run]) -> Any:
+def _grid(runs: Sequence[Run]) -> "Figure":
     """Accuracy at an equal budget for each (φ[g], φ[l]), a panel for each scheme."""
     points = _grid_points(runs)
     schemes = list(dict.fromkeys(k[0] for k in points))
@@ -206,7 +202,7 @@ def _starvation_sheet(groups: Groups) -> Sheet:
                 f"{np.mean([h[:t].mean() for h, t in pairs]):.1f}",
                 f"{np.mean([h[-t:].mean() for h, t in pairs]):.1f}",
                 f"{np.mean([100 * (h == 0).mean() for h in heard]):.0f} %",
-                f"{np.mean([100 * accuracy_at(run.columns, math.inf) for run in runs]):.1f}",
+                f"{np.mean([100 * accuracy_at(run.columns) for run in runs]):.1f}",
                 f"{np.mean([run.columns['resource_blocks'][-1] for run in runs]):.3g}",
                 ", ".join(sorted({str(r.summary.get("reason", "not finished")) for r in runs})),
             )

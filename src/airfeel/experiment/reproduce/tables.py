@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from airfeel.experiment.checkpoint import write_whole
+from airfeel.experiment import atomic
 from airfeel.types import BadInput
 
 
@@ -56,7 +56,7 @@ def write(sheets: dict[str, Sheet], out: Path, title: str, name: str) -> list[Pa
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file, text in texts.items():
-            write_whole(out / file, text.encode())
+            atomic.write(out / file, text.encode())
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
     return [out / file for file in texts]

@@ -49,8 +49,9 @@ function frame(x, y, more = {}) {
 function curve(group, x, { mean, spread }, { step = false, format = ".1%" } = {}) {
   const shape = step ? "hv" : "linear";
   const top = format.endsWith("%") ? 1 : Infinity;
+  const bottom = mean.some((m) => m < 0) ? -Infinity : 0;
   const edge = (sign) => ({
-    x, y: mean.map((m, i) => (m == null ? null : Math.min(top, Math.max(0, m + sign * (spread[i] ?? 0))))), mode: "lines",
+    x, y: mean.map((m, i) => (m == null ? null : Math.min(top, Math.max(bottom, m + sign * (spread[i] ?? 0))))), mode: "lines",
     line: { width: 0, shape }, hoverinfo: "skip", name: plain(group.label), meta: "band",
   });
   const band = [edge(-1), { ...edge(1), fill: "tonexty", fillcolor: fade(group.colour, 0.16) }];
@@ -102,6 +103,16 @@ charts.scheduled = byRound("scheduled", "Devices scheduled in a round", "devices
   `Of ${[...new Set(data.scheduled.map((s) => s.of))].join(" or ")} devices.`, ".1f");
 charts.overlap = byRound("overlap", "Overlap of the global mask with the round before", "share of the mask",
   "The temporal correlation that time-correlated sparsification lives on.", ".1%");
+
+// Columns that are none of ours; a figure for each is put into the page.
+const more = data.more.map(({ name, curves }, i) => {
+  const key = `more-${i}`;
+  data[key] = curves;
+  charts[key] = byRound(key, name, plain(name), "", ".4~g");
+  byId("more-charts").append(element("figure", { "data-chart": key }));
+  return key;
+});
+byId("more").hidden = !more.length;
 
 // Stacked bars, a row for each group; `parts` are {name, colour, values by group}.
 function stacked(title, about, parts, xTitle, format, wanted = () => true) {
@@ -237,4 +248,4 @@ function placeLegend() {
   });
 }
 
-const drawRuns = () => ["rounds", "blocks", "scheduled", "slots", "overlap", "reasons", "energy"].forEach(draw);
+const drawRuns = () => ["rounds", "blocks", "scheduled", "slots", "overlap", "reasons", "energy", ...more].forEach(draw);

@@ -1,0 +1,58 @@
+"""Files that appear in one step: whole, or not at all."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_WAITS = 4  # for the disk at a time
+
+
+def write(path: Path, content: bytes | memoryview, *, durable: bool = True) -> Path:
+    """Write one file, as `write_all` does; returns its path."""
+    write_all({path: content}, durable=durable)
+    return path
+
+
+def write_all(
+    files: Mapping[Path, bytes | memoryview], loose: Iterable[Path] = (), *, durable: bool = True
+) -> None:
+    """Write files in their order, each in one step: the old one stays whole until the new one is.
+
+    Args:
+        files: the content of each file.
+        loose: files written before that may not be on the disk yet: they are, before any of
+            `files` appears.
+        durable: wait until all is on the disk. Otherwise a power cut may take the files away.
+    """
+    parts = {path: path.with_name(f"{path.name}.part") for path in files}
+    try:
+        for path, part in parts.items():
+            part.write_bytes(files[path])
+        if durable:
+            _sync([*loose, *parts.values()])
+        for path, part in parts.items():
+            os.replace(part, path)
+    except BaseException:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        raise
+    if durable and os.name == "posix":  # elsewhere a folder cannot be opened
+        _sync({path.parent for path in files})
+
+
+def _sync(paths: Collection[Path]) -> None:
+    """Wait until files or folders are on the disk; side by side, since they share its journal."""
+    if len(paths) == 1:
+        _sync_one(*paths)
+    else:
+        with ThreadPoolExecutor(_WAITS) as pool:
+            list(pool.map(_sync_one, paths))
+
+
+def _sync_one(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,90 @@
+"""Reading stored rows: a column, an accuracy at some point, and means and spreads over seeds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from airfeel.experiment.figures import Band
+from airfeel.experiment.runner import Run
+
+Array = np.ndarray
+_LATE = 0.9  # a late accuracy at x is the mean of the looks between so much of x and x
+
+
+def column(run: Run, name: str) -> Real[Array, "r"]:
+    """A column of rounds.csv; NaN throughout where the run has none of that name."""
+    found = run.columns.get(name)
+    return np.full(len(run.columns["round"]), math.nan) if found is None else found
+
+
+def round_mean(run: Run, name: str) -> float:
+    """The mean of a column over the rounds in which it is known; NaN where it never is."""
+    values = column(run, name)[1:].astype(float)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Float[Array, "p"]:
+    """The last known value of y up to each point; NaN before the first.
+
+    >>> held(np.array([0, 10, 20]), np.array([0.1, np.nan, 0.3]), np.array([0.0, 15.0, 20.0]))
+    array([0.1, 0.1, 0.3])
+    """
+    known = ~np.isnan(y)
+    x, y = x[known], y[known]
+    place = np.searchsorted(x, at, side="right") - 1
+    return np.where(place >= 0, y[place], np.nan) if len(y) else np.full(len(at), np.nan)
+
+
+def accuracy_at(columns: Mapping[str, Array], blocks: float = math.inf) -> float:
+    """The last test accuracy measured before more than `blocks` resource blocks were used, or NaN.
+
+    >>> accuracy_at({"resource_blocks": np.array([0, 9]), "test_accuracy": np.array([0.1, 0.4])}, 8)
+    0.1
+    """
+    at = np.array([blocks], dtype=float)
+    return float(held(columns["resource_blocks"], columns["test_accuracy"], at)[0])
+
+
+def late_accuracy(run: Run, name: str, at: float) -> float:
+    """Mean test accuracy of the late looks when a column (round, resource_blocks) has reached `at`.
+
+    Late are the looks in the last tenth before `at`, or the last one. NaN before the first look
+    that follows a round: the start is the same for all schemes.
+    """
+    x, y = run.columns[name], run.columns["test_accuracy"]
+    known = ~np.isnan(y) & (x <= at) & (run.columns["round"] > 0)
+    late = known & (x >= _LATE * at)
+    if not known.any():
+        return math.nan
+    return float(y[late].mean() if late.any() else y[known][-1])
+
+
+def accuracy_band(runs: Sequence[Run], name: str) -> Band:
+    """Accuracy at the rounds at which all runs looked, against the mean of a column there."""
+    seen = [run.columns["round"][~np.isnan(run.columns["test_accuracy"])] for run in runs]
+    rounds = reduce(np.intersect1d, seen)
+    x = np.stack([run.columns[name][rounds].astype(float) for run in runs]).mean(axis=0)
+    return over_seeds(x, [run.columns["test_accuracy"][rounds] for run in runs])
+
+
+def over_seeds(x: Float[Array, "p"], values: Sequence[Float[Array, "p"]]) -> Band:
+    """Mean and spread of the known values at each point."""
+    table = np.stack(values)
+    count = (~np.isnan(table)).sum(axis=0)
+    mean = np.where(count > 0, np.nansum(table, axis=0) / np.maximum(count, 1), np.nan)
+    square = np.nansum((table - mean) ** 2, axis=0)
+    return Band(x, mean, np.where(count > 1, np.sqrt(square / np.maximum(count - 1, 1)), np.nan))
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation of one number of each seed; no spread (NaN) for one seed.
+
+    >>> mean_and_spread([1.0, 3.0]), mean_and_spread([2.0])
+    ((2.0, 1.4142135623730951), (2.0, nan))
+    """
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+    return float(np.mean(values)), spread
