@@ -414,7 +414,7 @@ def test_reports_play_no_round(groups, tmp_path, monkeypatch):
         raise AssertionError("a report must not train")
 
     monkeypatch.setattr("airfeel.round.play_round", refuse)
-    monkeypatch.setattr("airfeel.experiment.runner.play_round", refuse)
+    monkeypatch.setattr("airfeel.experiment.loop.play_round", refuse)
     with pytest.raises(AssertionError, match="must not train"):
         run(small())
     assert write(groups, tmp_path / "out")

@@ -161,9 +161,9 @@ def test_uninvited_devices_are_not_trained():
     trained = []
 
     class Spy(LocalSGD):
-        def __call__(self, world, theta, devices, round, dice):
+        def __call__(self, turn, devices, dice):
             trained.append(len(devices))
-            return super().__call__(world, theta, devices, round, dice)
+            return super().__call__(turn, devices, dice)
 
     learn = setup.scheme.learn
     spy = Spy(learn.backend, learn.steps, learn.batch_size, learn.learning_rate)

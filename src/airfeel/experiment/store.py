@@ -113,6 +113,13 @@ class Store:
             self._lock.release()
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
 
+    def go_back(self, e: Experiment) -> None:
+        """To the newest whole checkpoint: what was written after it is cut off."""
+        self._flush()
+        for file in self._files.values():
+            file.close()
+        self._open(e, resume=True)
+
     def _open(self, e: Experiment, resume: bool) -> None:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
@@ -159,7 +166,7 @@ class Store:
         atomic.write_all(files, self._taken())
 
     def _taken(self) -> list[Path]:
-        """What has to be on the disk before anything that builds on it; the list begins anew."""
+        """Files to be on the disk before the next checkpoint is; clears the list."""
         loose, self._loose = self._loose, set()
         return [path for path in (*loose, *(self.folder / n for n in _TABLES)) if path.exists()]
 
