@@ -2,7 +2,7 @@
 
 results/<curve>/             seed 0; other seeds in <curve>-seed<S>
     config.toml              every setting
-    rounds.csv               one row a round, numbers to six digits
+    rounds.csv               one row per round, numbers to six digits
     summary.json             of a finished run; or
     partial.json             of one that is not: rounds run, of how many, and on what machine
 """
