@@ -26,7 +26,7 @@ _HELP = {
     "iid": "The i.i.d. curves of the paper, and FedAvg beside them.",
     "noniid": "The non-i.i.d. curves at (0.2, 0.05), and FedAvg beside them.",
     "sparse": "The non-i.i.d. curves read at (0.01, 0.0025).",
-    "bits": "TCS-H with 4, 8 and 16 bits a value, where Lemma 1 allows.",
+    "bits": "TCS-H with 4, 8 and 16 bits per value, where Lemma 1 allows.",
     "all": "The i.i.d. curves and both readings of the non-i.i.d. ones; also without a command.",
 }
 _OUT = Path("runs/reproduce")
