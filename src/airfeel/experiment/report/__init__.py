@@ -2,4 +2,4 @@
 
 from collections.abc import Mapping, Sequence
 
-Json = Mapping[str, "Json"] | Sequence["Json"] | str | float | None  # what a page or table holds
+Json = Mapping[str, "Json"] | Sequence["Json"] | str | int | float | None
