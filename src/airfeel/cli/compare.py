@@ -104,7 +104,7 @@ def render(table: list[Line], blocks: float) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     shown.add_column("scheme", no_wrap=True)
     at = "accuracy %" if math.isnan(blocks) else f"accuracy %\nat {blocks:,.0f}\nblocks"
-    for name in (at, "final\naccuracy %", "rounds", "blocks\nused", "blocks\na round"):
+    for name in (at, "final\naccuracy %", "rounds", "blocks\nused", "blocks\nper round"):
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("devices\nheard", justify="right", no_wrap=True)
     for line in table:

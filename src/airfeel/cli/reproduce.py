@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from click import Context
 from rich.console import Console
 from rich.progress import track
 from typer.core import TyperGroup
@@ -25,7 +26,7 @@ _HELP = {
     "iid": "The i.i.d. curves of the paper, and FedAvg beside them.",
     "noniid": "The non-i.i.d. curves at (0.2, 0.05), and FedAvg beside them.",
     "sparse": "The non-i.i.d. curves read at (0.01, 0.0025).",
-    "bits": "TCS-H with 4, 8 and 16 bits a value, where Lemma 1 allows.",
+    "bits": "TCS-H with 4, 8 and 16 bits per value, where Lemma 1 allows.",
     "all": "The i.i.d. curves and both readings of the non-i.i.d. ones; also without a command.",
 }
 _OUT = Path("runs/reproduce")
@@ -39,7 +40,7 @@ From = Annotated[
 class _AllByDefault(TyperGroup):
     """`airfeel reproduce --scale 0.1` is `airfeel reproduce all --scale 0.1`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
             args = ["all", *args]
         return super().parse_args(ctx, args)

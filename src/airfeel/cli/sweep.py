@@ -29,7 +29,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the runs; runs/NAME if left out.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one a core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one per core.")] = 0,
     engine: Annotated[Where, typer.Option(help="This machine, or a Ray cluster.")] = Where.local,
     address: Annotated[
         str | None,

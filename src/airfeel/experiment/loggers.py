@@ -1,8 +1,10 @@
 """Watchers that write a run elsewhere."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from pydantic.types import JsonValue
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
@@ -28,5 +30,5 @@ class TensorBoard:
             if name != "round" and not math.isnan(float(value)):
                 self._writer.add_scalar(name, float(value), int(row["round"]))
 
-    def end(self, summary: dict[str, Any]) -> None:
+    def end(self, summary: Mapping[str, JsonValue]) -> None:
         self._writer.close()

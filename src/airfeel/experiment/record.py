@@ -3,9 +3,10 @@
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -14,6 +15,7 @@ from safetensors.numpy import save as to_bytes
 from airfeel.experiment import atomic
 from airfeel.types import BadInput, Fading, Plan, Reason, Report
 
+_T = TypeVar("_T")
 _FOLDER = "records"
 _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
@@ -60,7 +62,7 @@ def read(path: Path) -> Record:
         with safe_open(path, framework="np") as file:
             facts = json.loads(file.metadata()["record"])
             arrays = {name: file.get_tensor(name) for name in _SHAPES}
-        _check(arrays, facts)
+        _check(arrays, facts["reason"])
         fading = Fading(arrays.pop("gain"), facts.pop("noise"))
         number, reasons = facts.pop("round"), tuple(Reason(r) for r in facts.pop("reason"))
         facts = {k: math.nan if v is None else v for k, v in facts.items()}
@@ -74,18 +76,18 @@ def read_all(folder: Path) -> list[Record]:
     return [read(path) for path in paths(folder)]
 
 
-def _check(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
+def _check(arrays: dict[str, np.ndarray], reasons: Sequence[str]) -> None:
     """Refuse arrays that do not belong together."""
     (n, m), groups = arrays["gain"].shape, len(arrays["owner"])
     size = {"N": n, "M": m, "G": groups}
     for name, letters in _SHAPES.items():
         if arrays[name].shape != tuple(size[letter] for letter in letters):
             raise ValueError(f"{name} has shape {arrays[name].shape}")
-    if len(facts["reason"]) != n:
-        raise ValueError(f"{len(facts['reason'])} reasons for {n} devices")
+    if len(reasons) != n:
+        raise ValueError(f"{len(reasons)} reasons for {n} devices")
     if groups and m and not (arrays["owner"].min() >= -1 and arrays["owner"].max() < n):
         raise ValueError("owner names a device that is not there")
 
 
-def _null(value: Any) -> Any:
+def _null(value: _T) -> _T | None:
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -7,6 +7,8 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -106,8 +108,8 @@ def _changed(base: Experiment, changes: dict[str, Any]) -> Experiment:
 class LocalJob:
     """A trial in a process of its own: whatever happens to it, the others go on."""
 
-    process: Any
-    pipe: Any
+    process: BaseProcess
+    pipe: Connection
 
     def poll(self) -> str | None:
         if self.process.is_alive():
@@ -132,7 +134,7 @@ def start_local(trial: Trial) -> LocalJob:
     return LocalJob(process, here)
 
 
-def work(table: dict[str, Any], folder: str, pipe: Any) -> None:
+def work(table: dict[str, Any], folder: str, pipe: Connection) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
     with Signals() as signals:
         pipe.send(attempt(table, folder, signals))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from airfeel.engines.cluster import extend_path, joined, search_path
@@ -75,7 +76,7 @@ class RayJob:
 class Nodes:
     """The cluster, as a sweep sees it: what starts a trial, and how many go at a time."""
 
-    ray: Any
+    ray: ModuleType
     cpus: float = 1.0  # of one trial
     gpus: float = 0.0
 

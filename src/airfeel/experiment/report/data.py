@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from airfeel.experiment.compare import Line, lines, shared_blocks, verdict
 from airfeel.experiment.figures import Band
-from airfeel.experiment.readings import column, mean_and_spread, round_mean
+from airfeel.experiment.readings import accuracy_at, column, mean_and_spread, round_mean
+from airfeel.experiment.report import Json
 from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach
 from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
@@ -20,12 +21,13 @@ from airfeel.experiment.runner import Run
 from airfeel.experiment.store import VERSION
 from airfeel.types import Reason
 
+_T = TypeVar("_T")
 _POINTS = 1500  # of a curve
 _ALL_POINTS = 60_000  # of a chart with many groups
 _WINDOWS = 400  # of a curve by round
 
 
-def page_data(groups: Groups) -> dict[str, Any]:
+def page_data(groups: Groups) -> dict[str, Json]:
     """The page's data: groups in the order of the comparison, numbers ready for JSON."""
     table = lines(groups)
     groups = {line.label: groups[line.label] for line in table}
@@ -57,7 +59,7 @@ def page_data(groups: Groups) -> dict[str, Any]:
     }
 
 
-def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Any]:
+def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Json]:
     """The comparison as a table for other programs."""
     table, blocks = lines(groups), shared_blocks(groups)
     return {
@@ -66,7 +68,7 @@ def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Any]:
         "verdict": verdict(table, blocks),
         "groups": [
             {key: _exact(value) for key, value in asdict(line).items()}
-            | {"runs": [run_facts(run) for run in groups[line.label]]}
+            | {"runs": [asdict(run_facts(run)) for run in groups[line.label]]}
             | _more(groups, line.label)
             for line in table
         ],
@@ -75,7 +77,7 @@ def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Any]:
     }
 
 
-def _more(groups: Groups, label: str) -> dict[str, Any]:
+def _more(groups: Groups, label: str) -> dict[str, Json]:
     """The mean per round of columns that are none of ours, where there are such."""
     found = {}
     for name in extra_columns(groups):
@@ -84,37 +86,52 @@ def _more(groups: Groups, label: str) -> dict[str, Any]:
     return {"more": found} if found else {}
 
 
-def savings(groups: Groups, table: Sequence[Line], blocks: float) -> list[dict[str, Any]]:
+def savings(groups: Groups, table: Sequence[Line], blocks: float) -> list[dict[str, Json]]:
     """Resource blocks that each group needs to be as accurate as each other is at `blocks`."""
     curves = accuracy_by(groups, "resource_blocks", _ALL_POINTS)
     paid = [line for line in table if not line.free]
-    found = []
+    found: list[dict[str, Json]] = []
     for mine in paid:
         for other in paid:
             if mine is not other:
                 needs = first_reach(curves[mine.label], other.accuracy)
                 saved = _exact(1.0 - needs / blocks)
                 found.append(
-                    {"label": mine.label, "against": other.label, "saving": saved}
-                    | {"resource_blocks": _number(needs)}
+                    {
+                        "label": mine.label,
+                        "against": other.label,
+                        "saving": saved,
+                        "resource_blocks": _number(needs),
+                    }
                 )
     return found
 
 
-def run_facts(run: Run) -> dict[str, Any]:
+@dataclass(frozen=True)
+class RunFacts:
     """One run, in a row."""
-    accuracy = run.columns["test_accuracy"]
-    return {
-        "folder": str(run.folder or Path()),
-        "seed": run.experiment.run.seed,
-        "rounds": int(run.columns["round"][-1]),
-        "resource_blocks": int(run.columns["resource_blocks"][-1]),
-        "test_accuracy": float(accuracy[~np.isnan(accuracy)][-1]),
-        "stopped": str(run.summary.get("reason", "not finished")),
-    }
+
+    folder: str
+    seed: int
+    rounds: int
+    resource_blocks: int
+    test_accuracy: float
+    stopped: str
 
 
-def _on_one_grid(curves: dict[str, Band]) -> dict[str, Any]:
+def run_facts(run: Run) -> RunFacts:
+    """How far a run got, and why it ended."""
+    return RunFacts(
+        folder=str(run.folder or Path()),
+        seed=run.experiment.run.seed,
+        rounds=int(run.columns["round"][-1]),
+        resource_blocks=int(run.columns["resource_blocks"][-1]),
+        test_accuracy=accuracy_at(run.columns),
+        stopped=str(run.summary.get("reason", "not finished")),
+    )
+
+
+def _on_one_grid(curves: dict[str, Band]) -> dict[str, Json]:
     """The points of the longest curve, and every curve's values at as many of them as it has."""
     longest = max(curves.values(), key=lambda curve: len(curve.x))
     return {
@@ -125,7 +142,7 @@ def _on_one_grid(curves: dict[str, Band]) -> dict[str, Any]:
     }
 
 
-def _by_round(runs: list[Run], column: str, limit: int) -> dict[str, Any]:
+def _by_round(runs: list[Run], column: str, limit: int) -> dict[str, Json]:
     curve, width = each_round(runs, column, min(_WINDOWS, limit))
     return {
         "x": _numbers(curve.x),
@@ -141,7 +158,7 @@ def _slots(runs: list[Run], name: str) -> float | int | None:
     return _number(float(np.mean([column(run, name)[1:].mean() for run in runs])))
 
 
-def _devices(runs: list[Run]) -> dict[str, Any]:
+def _devices(runs: list[Run]) -> dict[str, Json]:
     found = devices(runs)
     if found is None:
         return {"spent": [], "allowed": [], "heard": [], "reasons": [None] * len(Reason)}
@@ -164,11 +181,11 @@ def _number(value: float) -> float | int | None:
     return int(value) if value == int(value) else float(f"{value:.5g}")
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: _T) -> _T | None:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: Json) -> Json:
     """A nested value with what JSON does not know taken out."""
     if isinstance(value, dict):
         return {key: _clean(v) for key, v in value.items()}

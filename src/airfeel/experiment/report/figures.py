@@ -201,7 +201,7 @@ def _by_round(groups: Groups, series: list[_Series], name: str, title: str) -> "
 
 
 def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
-    """Mean slots of a round, by air and digital."""
+    """Mean slots per round, by air and digital."""
     figure, (axes,) = _canvas(_COLUMN, 0.8 + 0.25 * len(paid))
     labels = [one.label for one, _ in paid]
     start = np.zeros(len(paid))
@@ -221,7 +221,7 @@ def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
         start = start + mean
     axes.invert_yaxis()
     axes.grid(False, axis="y")
-    axes.set_xlabel("slots a round")
+    axes.set_xlabel("slots per round")
     figure.legend(loc="outside upper right", ncols=2)
     return figure
 

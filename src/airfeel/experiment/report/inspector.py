@@ -1,12 +1,13 @@
 """Recorded rounds as a page shows them: the sky, who owns which sub-channel, powers, reasons."""
 
 import base64
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from airfeel.experiment import record
 from airfeel.experiment.record import Record
+from airfeel.experiment.report import Json
 from airfeel.experiment.report.runs import Groups
 from airfeel.types import Reason
 
@@ -14,7 +15,7 @@ ROUNDS = 200  # at most so many on a page
 _BYTES = 2_500_000  # and at most about so much text
 
 
-def recorded(groups: Groups) -> list[dict[str, Any]]:
+def recorded(groups: Groups) -> list[dict[str, Json]]:
     """The recorded rounds of each run, thinned evenly where there are too many for a page."""
     files = [
         (f"{label}, seed {run.experiment.run.seed}", record.paths(run.folder))
@@ -25,7 +26,7 @@ def recorded(groups: Groups) -> list[dict[str, Any]]:
     files = [(name, found) for name, found in files if found]
     if not files:
         return []
-    size = max(len(_packed(record.read(found[0]))["gain"]) for _, found in files)
+    size = max(len(_base64(record.read(found[0]).fading.gain)) for _, found in files)
     limit = min(ROUNDS, max(_BYTES // (2 * size), 1))
     if len(files) > limit:
         files = [files[i] for i in np.linspace(0, len(files) - 1, limit).round().astype(int)]
@@ -40,14 +41,14 @@ def recorded(groups: Groups) -> list[dict[str, Any]]:
     ]
 
 
-def _even(items: list[Any], limit: int) -> list[Any]:
+def _even(items: list[Path], limit: int) -> list[Path]:
     """At most `limit` of the items, evenly, the last one always."""
     if len(items) <= limit:
         return items
     return [items[i] for i in np.linspace(len(items) - 1, 0, limit).round().astype(int)[::-1]]
 
 
-def _packed(r: Record) -> dict[str, Any]:
+def _packed(r: Record) -> dict[str, Json]:
     """One round; arrays of numbers are base64 of float32 in C order."""
     plan, reasons = r.plan, list(Reason)
     n, m = r.fading.gain.shape

@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from string import Template
-from typing import Any
 
 from airfeel.experiment.compare import Line, lines
 from airfeel.experiment.optional import needed
+from airfeel.experiment.report import Json
 from airfeel.experiment.report.data import page_data, run_facts
 from airfeel.experiment.report.runs import Groups, lacks
 from airfeel.experiment.report.summary import said, summary_rows
@@ -36,7 +36,7 @@ def page(groups: Groups, spare: Sequence[Run] = ()) -> str:
     )
 
 
-def embed(data: Any) -> str:
+def embed(data: Json) -> str:
     r"""JSON that may stand inside a script element, whatever its texts hold.
 
     >>> embed("</script>")
@@ -58,9 +58,8 @@ def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[lis
     rows = []
     for label, run in named:
         f = run_facts(run)
-        numbers = [f"{f['seed']}", f"{f['rounds']:,}", f"{f['resource_blocks']:,}"]
-        accuracy = f"{100 * f['test_accuracy']:.1f}"
-        rows.append([label, *numbers, accuracy, f["stopped"], f["folder"]])
+        numbers = [f"{f.seed}", f"{f.rounds:,}", f"{f.resource_blocks:,}"]
+        rows.append([label, *numbers, f"{100 * f.test_accuracy:.1f}", f.stopped, f.folder])
     return head, rows
 
 

@@ -17,7 +17,7 @@ def summary_rows(groups: Groups) -> tuple[list[str], list[list[str]]]:
     blocks = shared_blocks(groups)
     at = "accuracy %" + (f" at {blocks:,.0f} blocks" if blocks == blocks else "")
     more = extra_columns(groups)
-    head = ["scheme", at, "final accuracy %", "rounds", "blocks", "blocks a round", "heard"]
+    head = ["scheme", at, "final accuracy %", "rounds", "blocks", "blocks per round", "heard"]
     head += [f"{name} per round" for name in more]
     rows = [
         [

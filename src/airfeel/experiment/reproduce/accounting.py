@@ -67,7 +67,7 @@ class Account:
     draws: int
 
     def sheets(self) -> dict[str, Sheet]:
-        """The claims, and slots a round against the number of devices."""
+        """The claims, and slots per round against the number of devices."""
         head = ("claim", "if", "paper", "ours (± 95 %)", "verdict", "difference to the paper")
         rows = [(x.claim, x.setting, x.paper, x.shown, x.verdict, x.why) for x in self.lines]
         notes = [f"{self.draws:,} draws of the sky. {LIMITS}", _NOTE]
@@ -205,7 +205,7 @@ class _Book:
             )
 
     def jump(self) -> Sheet:
-        """Slots a round against the number of devices."""
+        """Slots per round against the number of devices."""
         costs = [self.uplink.cost(s, 0.2, 0.05) for s in ("tcs-h", "tcs-d", "top-k")]
         rows = []
         for n in range(8, self.uplink.devices + 1):

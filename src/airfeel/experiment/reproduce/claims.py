@@ -145,7 +145,7 @@ def sheet(judged: Sequence[Judged], notes: Sequence[str] = ()) -> Sheet:
 def bits_sheet(
     found: Found, known: dict[str, Curve], names: Iterable[str], notes: Sequence[str] = ()
 ) -> Sheet:
-    """The quantisation study: accuracy and slots of a round by bits a value, and Lemma 1's word."""
+    """The quantisation study: accuracy and slots per round by bits per value, with Lemma 1."""
     rows = []
     for name in names:
         curve, runs = known[name], found.get(name, [])
@@ -156,7 +156,15 @@ def bits_sheet(
         numbers = _bits_numbers(runs, rounds) if runs else ("–", "", "–")
         reached = f"{rounds:,} of {curve.rounds:,} rounds"
         rows.append((curve.label, str(scheme.bits), allowed, *numbers, reached))
-    head = ("curve", "q", "K[l] against 2^(2q−2)", "accuracy", "spread", "slots a round", "reached")
+    head = (
+        "curve",
+        "q",
+        "K[l] against 2^(2q−2)",
+        "accuracy",
+        "spread",
+        "slots per round",
+        "reached",
+    )
     return Sheet(head, rows, [*notes, LOOKS, _LEMMA])
 
 

@@ -68,7 +68,7 @@ def write(make: "Callable[[], Figure]", path: Path) -> Path:
 
 
 def save_paper(found: Found, known: dict[str, Curve], out: Path, kind: str = "png") -> list[Path]:
-    """Every figure that the rows can fill: one a split, one of its devices, and starvation."""
+    """Every figure that the rows can fill: one per split, one of its devices, and starvation."""
     made = []
     for split, title in _TITLES.items():
         names = [name for name in SETS[split] if name in found]

@@ -23,7 +23,7 @@ class Claim:
     """A sentence of the paper, how to measure it, and when it holds.
 
     `rule` is how it is judged: `near` a number, known only at the paper's length; a `gain` near a
-    number, whose sign shows before; `similar`, near nought; an `order`, not below nought; or
+    number, whose sign shows before; `similar`, close to zero; an `order`, not below zero; or
     `reference`, of which the paper says nothing.
     """
 

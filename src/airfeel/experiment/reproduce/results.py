@@ -2,7 +2,7 @@
 
 results/<curve>/             seed 0; other seeds in <curve>-seed<S>
     config.toml              every setting
-    rounds.csv               one row a round, numbers to six digits
+    rounds.csv               one row per round, numbers to six digits
     summary.json             of a finished run; or
     partial.json             of one that is not: rounds run, of how many, and on what machine
 """
@@ -13,9 +13,9 @@ import json
 import math
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic.types import JsonValue
 
 from airfeel.experiment import atomic
 from airfeel.experiment.readings import column
@@ -64,7 +64,7 @@ def _copy(run: Run, folder: Path) -> Path:
     return folder
 
 
-def _partial(run: Run, source: Path) -> dict[str, Any]:
+def _partial(run: Run, source: Path) -> dict[str, JsonValue]:
     if (source / "partial.json").is_file():
         return dict(json.loads((source / "partial.json").read_text("utf-8")))
     facts = source / "facts.json"

@@ -2,10 +2,11 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic.types import JsonValue
 
 from airfeel.experiment.compare import folder_of, run_missing
 from airfeel.experiment.config import Experiment
@@ -102,5 +103,5 @@ class _Alarm:
         if self.until is not None and time.monotonic() >= self.until:
             self.signals.received = self.signals.received or signal.SIGALRM
 
-    def end(self, summary: dict[str, Any]) -> None:
+    def end(self, summary: Mapping[str, JsonValue]) -> None:
         pass

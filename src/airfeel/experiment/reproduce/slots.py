@@ -150,7 +150,7 @@ class Estimate:
         return Estimate(other * self.value, abs(other) * self.half)
 
     def per(self, total: float) -> "Estimate":
-        """total/value: such as rounds within a budget, from slots a round."""
+        """total/value: such as rounds within a budget, from slots per round."""
         value = total / self.value
         return Estimate(value, value * self.half / self.value)
 

@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from pydantic.types import JsonValue
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
@@ -33,6 +34,7 @@ _SYMBOLS = {
     "training.local_steps": "H",
 }
 _SCHEMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
+_Point = TypeVar("_Point", tuple[str, int, float], tuple[str, float, float])  # of a study
 _BURN_IN = 0.2  # of the rounds: masks of the first ones say little
 
 
@@ -60,13 +62,15 @@ def by_difference(runs: Sequence[Run]) -> Groups:
     return {label: groups[label] for label in first}
 
 
-def _short(value: Any) -> str:
+def _short(value: JsonValue) -> str:
     if isinstance(value, int) and value >= 10_000:
         return f"{value:,}"
     return "none" if value is None else str(value)
 
 
-def _over_seeds(runs: Sequence[Run], measure: Any, key: Any) -> dict[Any, tuple[float, float]]:
+def _over_seeds(
+    runs: Sequence[Run], measure: Callable[[Run], float], key: Callable[[Experiment], _Point]
+) -> dict[_Point, tuple[float, float]]:
     """Mean and spread of a number of each run, by key."""
     values = defaultdict(list)
     for run in runs:
@@ -86,7 +90,7 @@ def _split(e: Experiment) -> str:
     return "i.i.d." if e.data.partition == "iid" else f"Dirichlet({e.data.alpha:g})"
 
 
-def _overlap_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
+def _overlap_points(runs: Sequence[Run]) -> dict[tuple[str, int, float], tuple[float, float]]:
     return _over_seeds(
         runs, _mean_overlap, lambda e: (_split(e), e.training.local_steps, e.scheme.global_sparsity)
     )
@@ -136,7 +140,7 @@ def _budget(runs: Sequence[Run]) -> float:
     return min((b for b in used if b > 0), default=math.inf)
 
 
-def _grid_points(runs: Sequence[Run]) -> dict[Any, tuple[float, float]]:
+def _grid_points(runs: Sequence[Run]) -> dict[tuple[str, float, float], tuple[float, float]]:
     budget = _budget(runs)
     return _over_seeds(
         runs,
@@ -149,14 +153,14 @@ def _grid(runs: Sequence[Run]) -> "Figure":
     """Accuracy at an equal budget for each (φ[g], φ[l]), a panel for each scheme."""
     points = _grid_points(runs)
     schemes = list(dict.fromkeys(k[0] for k in points))
-    across, down = (sorted({k[i] for k in points}) for i in (1, 2))
+    across, down = sorted({k[1] for k in points}), sorted({k[2] for k in points})
     size = (1.0 + len(schemes) * (0.85 * len(across) + 0.8), 1.5 + 0.55 * len(down))
     figure, panels = canvas(*size, len(schemes))
     values = [v[0] for v in points.values()]
     low, high = min(values), max(values)
     for axes, scheme in zip(panels, schemes, strict=True):
         table = np.array(
-            [[points.get((scheme, g, f), (math.nan,))[0] for g in across] for f in down]
+            [[points.get((scheme, g, f), (math.nan, math.nan))[0] for g in across] for f in down]
         )
         image = axes.imshow(
             table, cmap="cividis", vmin=low, vmax=high, aspect="auto", origin="lower"

@@ -99,7 +99,7 @@ function byRound(key, title, yTitle, about, format) {
 
 charts.rounds = accuracy("rounds", "rounds");
 charts.blocks = accuracy("blocks", "resource blocks");
-charts.scheduled = byRound("scheduled", "Devices scheduled in a round", "devices",
+charts.scheduled = byRound("scheduled", "Devices scheduled per round", "devices",
   `Of ${[...new Set(data.scheduled.map((s) => s.of))].join(" or ")} devices.`, ".1f");
 charts.overlap = byRound("overlap", "Overlap of the global mask with the round before", "share of the mask",
   "The temporal correlation that time-correlated sparsification lives on.", ".1%");
@@ -139,9 +139,9 @@ function stacked(title, about, parts, xTitle, format, wanted = () => true) {
 }
 
 const topLegend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" };
-charts.slots = stacked("Slots of a round, by air and digital", "Mean over rounds and seeds.",
+charts.slots = stacked("Slots per round, by air and digital", "Mean over rounds and seeds.",
   [["air", "#E69F00"], ["digital", "#56B4E9"]].map(([name, colour], i) => ({ name, colour, values: data.slots.map((s) => s[i]) })),
-  "slots a round", ",.0f", (group) => !group.free);
+  "slots per round", ",.0f", (group) => !group.free);
 
 const reasonColours = ["#009E73", "#B8BEC6", "#CC79A7", "#D55E00", "#E69F00", "#56B4E9", "#0072B2", "#808080"];
 charts.reasons = stacked("Who was heard, and why not", "Share of all devices in all rounds.",

@@ -92,7 +92,7 @@ charts.water = {
     });
   },
   table: () => ({
-    head: ["sub-channel", "floor σ²/|h|² [W]", "power [W]", "level [W]", "bits a slot"],
+    head: ["sub-channel", "floor σ²/|h|² [W]", "power [W]", "level [W]", "bits per slot"],
     rows: water(recorded()).map(({ m, floor, power }) => [m, floor, power, floor + power, Math.log2(1 + power / floor)]),
   }),
 };
@@ -110,7 +110,7 @@ function deviceRows(r) {
 
 function showTable(r) {
   fillTable(byId("inspector-table"),
-    ["device", "scheduled, or why not", "batch", "sub-channels", "bits a slot", "analog energy asked / allowed"], deviceRows(r));
+    ["device", "scheduled, or why not", "batch", "sub-channels", "bits per slot", "analog energy asked / allowed"], deviceRows(r));
   byId("inspector-table").querySelectorAll("tbody tr").forEach((row, n) => {
     const heard = r.reason[n] === 0;
     row.children[1].className = `text ${heard ? "good" : "bad"}`;
