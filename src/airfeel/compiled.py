@@ -1,6 +1,7 @@
 """Kernels in C++: compiled on first use into a cache of the user's, never into the source tree.
 
-A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes.
+A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes: `Kernel` is
+the one door to all of them, `Numbers` the one way in which an array goes through it.
 """
 
 import ctypes
@@ -10,13 +11,19 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"),
-    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
+    *("-fno-math-errno", "-fno-trapping-math"),
 )
+FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own last digit
+AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
 TUNING = (("-march=native",), ("-mcpu=native",), ())  # the first that the compiler accepts
 TIMEOUT = 300  # seconds
 
@@ -25,32 +32,77 @@ class BuildError(RuntimeError):
     """A kernel cannot be compiled or loaded here; the message says why, in one line."""
 
 
-@cache
-def library(folder: Path) -> ctypes.CDLL:
-    """The kernel in `folder`, loaded; compiles it if the cache has none for this machine."""
-    path = build(folder, cache_directory())
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BuildError(f"cannot load {path}: {error}") from error
+class Numbers:
+    """An argument type of ctypes: where the numbers of an array lie.
+
+    dtype: what the kernel reads; other numbers and layouts are copied first. None: any, as it is.
+    written: the kernel writes there too, so that a copy would be lost: such an array is refused.
+    """
+
+    def __init__(self, dtype: DTypeLike | None, *, written: bool = False) -> None:
+        self._dtype = None if dtype is None else np.dtype(dtype)
+        self._written = written
+
+    def from_param(self, array: np.ndarray) -> object:
+        """What ctypes passes on; it keeps the array, or its copy, alive during the call."""
+        given = np.ascontiguousarray(array, self._dtype)
+        if self._written and given is not array:
+            raise TypeError(f"{array.dtype} with strides {array.strides}: cannot be written to")
+        # A view of the buffer costs a fifth of `array.ctypes`, but only a buffer that may be
+        # written to and is not empty has one.
+        if given.size and given.flags.writeable:
+            return ctypes.byref(ctypes.c_char.from_buffer(given))
+        return given.ctypes.data_as(ctypes.c_void_p)
 
 
-@cache
-def library_if_any(folder: Path) -> ctypes.CDLL | None:
-    """The same, or None where it cannot be had and something slower must do."""
-    try:
-        return library(folder)
-    except BuildError:
+COUNT, REAL = ctypes.c_int64, ctypes.c_double
+_Number = type[ctypes.c_int] | type[ctypes.c_int64] | type[ctypes.c_float] | type[ctypes.c_double]
+Signature = tuple[_Number | None, tuple[Numbers | _Number, ...]]  # result, arguments
+
+
+class Kernel:
+    """A compiled library: `kernel["fill"](…)` calls its function `airfeel_fill`.
+
+    folder: its sources; flags: FUSED or AS_WRITTEN; signatures: of its functions.
+    """
+
+    def __init__(
+        self, folder: Path, flags: tuple[str, ...], signatures: Mapping[str, Signature]
+    ) -> None:
+        self.folder, self._flags, self._signatures = folder, flags, signatures
+
+    @cached_property
+    def missing(self) -> str | None:
+        """Why the kernel cannot be had here, None where it can; the first to ask builds it."""
+        try:
+            _ = self._functions
+        except BuildError as error:
+            return str(error)
         return None
+
+    def __getitem__(self, name: str) -> Callable[..., float]:
+        return self._functions[name]
+
+    @cached_property
+    def _functions(self) -> dict[str, Callable[..., float]]:
+        path = build(self.folder, cache_directory(), self._flags)
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise BuildError(f"cannot load {path}: {error}") from error
+        functions = {name: library[f"airfeel_{name}"] for name in self._signatures}
+        for name, (result, arguments) in self._signatures.items():
+            functions[name].restype, functions[name].argtypes = result, arguments
+        return functions
 
 
 def build(folder: Path, directory: Path, extra: tuple[str, ...] = ()) -> Path:
     """Path of the shared library in `directory` for this compiler, these sources and this CPU.
 
-    extra: further compiler flags, such as a sanitizer's.
+    extra: further compiler flags, such as FUSED.
     """
     compiler = find_compiler()
-    flags = (*FLAGS, *tuning(compiler), *extra)
+    flags = (*FLAGS, *extra, *tuning(compiler))
     path = directory / f"airfeel-{_key(folder, compiler, flags)}.so"
     if not path.exists():
         _compile(folder, compiler, flags, path)

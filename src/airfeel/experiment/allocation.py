@@ -10,8 +10,9 @@ from jaxtyping import Float64
 
 from airfeel.catalogue import look_up
 from airfeel.radio.allocate import ALLOCATORS, Paper
-from airfeel.radio.bound import slots_bound
+from airfeel.radio.allocators.bound import slots_bound
 from airfeel.radio.digital import Division, divide
+from airfeel.radio.links import Links
 from airfeel.types import BadInput, Fading
 
 
@@ -65,8 +66,8 @@ def _bound(
     served = (power * fading.gain2.max(axis=1) > 0).all()
     if n > m or not served or bits == 0:
         return float("nan")
-    each = np.full(n, bits)
-    return slots_bound(power, fading.gain2, fading.noise, each, float(known), seconds)
+    links = Links(power, fading.gain2, fading.noise, np.full(n, bits))
+    return slots_bound(links, float(known), seconds)
 
 
 def read_gains(path: Path) -> Float64[np.ndarray, "N M"]:

@@ -190,7 +190,7 @@ def _not_native(model: FlatModel, data: Dataset, dropout: bool) -> str | None:
         native.describe(model.module, data.shape)
     except native.Unsupported as error:
         return str(error)
-    return native.available()
+    return native.KERNEL.missing
 
 
 @cache

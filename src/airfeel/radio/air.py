@@ -38,10 +38,10 @@ def segment_energy(
 
     Its sums have an order that no number of threads changes.
     """
-    values, kernel = common.cpu().numpy(), native.kernel()
-    if kernel is not None and values.dtype in (np.float32, np.float64):
+    values = common.cpu().numpy()
+    if native.KERNEL.missing is None and values.dtype in (np.float32, np.float64):
         rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
-        energy = native.segment_energy(kernel, rows, subchannels)
+        energy = native.segment_energy(rows, subchannels)
         return energy.reshape(*values.shape[:-1], subchannels)
     sizes = segment_sizes(values.shape[-1], subchannels)
     squares = np.square(values, dtype=np.float64)

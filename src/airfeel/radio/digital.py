@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64, Int, Int64
 
 from airfeel.radio.air import received
-from airfeel.radio.allocate import Allocation, Allocator
+from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import rates
 from airfeel.types import Fading, Payload, Plan, Received
@@ -97,7 +97,8 @@ def _one_batch(
     while len(team):
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
-            found = allocate(power[team], gain2, fading.noise, np.full(len(team), bits))
+            links = Links(power[team], gain2, fading.noise, np.full(len(team), bits))
+            found = allocate(links)
             if (rates(found.power, gain2, fading.noise) > _USABLE).all():
                 return team, found
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))

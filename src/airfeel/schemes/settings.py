@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airfeel.radio.allocate import Allocator
+from airfeel.radio.links import Allocator
 from airfeel.radio.schedule import SCHEDULERS
 from airfeel.types import Fade, Invite, Learn, Schedule
 

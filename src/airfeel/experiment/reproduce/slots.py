@@ -13,6 +13,7 @@ from airfeel.radio.air import air_slots
 from airfeel.radio.allocate import Paper
 from airfeel.radio.digital import divide
 from airfeel.radio.fading import Rayleigh
+from airfeel.radio.links import Links
 from airfeel.radio.power import rates
 from airfeel.radio.schedule import lowest, remaining_power
 from airfeel.streams import Streams
@@ -103,7 +104,7 @@ def draw_skies(
 
 def _slowest(uplink: Uplink, gain2: Float64[Array, "k M"]) -> float:
     power, bits = np.full(len(gain2), uplink.power), np.ones(len(gain2))
-    found = Paper()(power, gain2, uplink.noise, bits)
+    found = Paper()(Links(power, gain2, uplink.noise, bits))
     return float(rates(found.power, gain2, uplink.noise).min())
 
 
