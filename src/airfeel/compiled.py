@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -32,27 +33,39 @@ class BuildError(RuntimeError):
     """A kernel cannot be compiled or loaded here; the message says why, in one line."""
 
 
-class Numbers:
-    """An argument type of ctypes: where the numbers of an array lie.
+@runtime_checkable
+class Tensor(Protocol):
+    """What is asked of a tensor; of PyTorch itself nothing is known here."""
 
-    dtype: what the kernel reads; other numbers and layouts are copied first. None: any, as it is.
+    def data_ptr(self) -> int: ...
+
+
+class Numbers:
+    """An argument type of ctypes: where the numbers of an array or a tensor lie.
+
+    dtype: what the kernel reads; an array of other numbers or layout is copied first. None: any.
     written: the kernel writes there too, so that a copy would be lost: such an array is refused.
+
+    Type and layout of a tensor are its caller's to check.
     """
 
     def __init__(self, dtype: DTypeLike | None, *, written: bool = False) -> None:
         self._dtype = None if dtype is None else np.dtype(dtype)
         self._written = written
 
-    def from_param(self, array: np.ndarray) -> object:
+    def from_param(self, array: np.ndarray | Tensor) -> object:
         """What ctypes passes on; it keeps the array, or its copy, alive during the call."""
-        given = np.ascontiguousarray(array, self._dtype)
-        if self._written and given is not array:
+        if not isinstance(array, np.ndarray):
+            return ctypes.c_void_p(array.data_ptr())
+        if self._dtype is None or array.dtype is self._dtype:
+            try:  # costs a fifth of `array.ctypes`
+                return ctypes.byref(ctypes.c_char.from_buffer(array.data))
+            except (TypeError, ValueError):  # read-only, empty or not contiguous
+                pass
+        same = np.ascontiguousarray(array, self._dtype)
+        if self._written and not (same is array and array.flags.writeable):
             raise TypeError(f"{array.dtype} with strides {array.strides}: cannot be written to")
-        # A view of the buffer costs a fifth of `array.ctypes`, but only a buffer that may be
-        # written to and is not empty has one.
-        if given.size and given.flags.writeable:
-            return ctypes.byref(ctypes.c_char.from_buffer(given))
-        return given.ctypes.data_as(ctypes.c_void_p)
+        return same.ctypes.data_as(ctypes.c_void_p)
 
 
 COUNT, REAL = ctypes.c_int64, ctypes.c_double
@@ -90,9 +103,12 @@ class Kernel:
             library = ctypes.CDLL(str(path))
         except OSError as error:
             raise BuildError(f"cannot load {path}: {error}") from error
-        functions = {name: library[f"airfeel_{name}"] for name in self._signatures}
+        functions: dict[str, Callable[..., float]] = {}
         for name, (result, arguments) in self._signatures.items():
-            functions[name].restype, functions[name].argtypes = result, arguments
+            function = library[f"airfeel_{name}"]
+            function.restype = result
+            function.argtypes = arguments  # type: ignore[assignment]  # a `from_param` is enough
+            functions[name] = function
         return functions
 
 

@@ -7,11 +7,17 @@ from airfeel.radio.allocators.exact import Exact
 from airfeel.radio.allocators.exchange import Exchange
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.allocators.plain import RoundRobin, SumRate
-from airfeel.radio.links import Allocation, Allocator
+from airfeel.radio.links import Allocator
 
 __all__ = [
-    *("ALLOCATORS", "Allocation", "Allocator"),
-    *("Exact", "Exchange", "Paper", "RoundRobin", "SumRate"),
+    "ALLOCATORS",
+    "Allocation",
+    "Allocator",
+    "Exact",
+    "Exchange",
+    "Paper",
+    "RoundRobin",
+    "SumRate",
 ]
 
 ALLOCATORS: dict[str, Callable[[], Allocator]] = {

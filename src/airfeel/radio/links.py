@@ -44,10 +44,6 @@ class Links:
     bits: Float[Array, "n"]
 
     def __post_init__(self) -> None:
-        for name in ("power", "gain2", "bits"):
-            array = np.asarray(getattr(self, name), np.float64, order="C")
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "noise", float(self.noise))
         self._check_shapes()
         told = self.power, self.gain2, self.noise
         if native.KERNEL.missing is None and native.legal(*told, self.bits):
@@ -67,7 +63,7 @@ class Links:
         if bits != power:
             raise BadInput(f"bits has shape {bits}: must be {power}")
 
-    @cached_property
+    @property
     def snr(self) -> Float[Array, "n m"]:
         """power·|h|²/σ0², with a device's whole power on each sub-channel."""
         return self.power[:, None] * self.gain2 / self.noise

@@ -48,9 +48,11 @@ def assign_subchannels(links: Links) -> Int[Array, "m"]:
     >>> assign_subchannels(Links(np.ones(2), gain2, 1.0, np.ones(2)))
     array([1, 0, 0])
     """
-    owner = np.full(links.gain2.shape[1], -1, dtype=np.int64)
-    owner[bottleneck_matching(np.log1p(links.snr))] = np.arange(links.power.size)
-    return complete_greedily(links.snr, owner, np.ones(links.power.size))
+    snr = links.snr
+    n, m = snr.shape
+    owner = np.full(m, -1, dtype=np.int64)
+    owner[bottleneck_matching(np.log1p(snr))] = np.arange(n)
+    return complete_greedily(snr, owner, np.ones(n))
 
 
 def complete_greedily(

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from airfeel.radio.air import air_slots, needed_energy
-from airfeel.radio.links import Allocator
 from airfeel.radio.digital import Division, divide, silence
+from airfeel.radio.links import Allocator
 from airfeel.radio.schedule import power_left
 from airfeel.types import Fading, Payload, Plan, Reason, Schedule, State, World, at_round
 

@@ -15,34 +15,32 @@ from torch import Tensor
 from airfeel.compiled import COUNT, FUSED, REAL, Kernel, Numbers, Signature
 from airfeel.types import BadInput
 
-_TYPES = {torch.float32: np.float32, torch.float64: np.float64}
+_NAMES = {torch.float32: "float32", torch.float64: "float64"}
 _NO_MEMORY = 1
 
 
-def _signatures(kind: type[np.floating]) -> dict[str, Signature]:
+def _signatures(kind: str) -> dict[str, Signature]:
     """Of the functions on numbers of one type."""
     x, x_out = Numbers(kind), Numbers(kind, written=True)
     index, index_out, dice = Numbers(np.int64), Numbers(np.int64, written=True), Numbers(np.float64)
     status, finite, sent = ctypes.c_int, Numbers(np.bool_, written=True), (index, x, COUNT)
     return {
-        f"top_k_{kind.__name__}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
-        f"add_{kind.__name__}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
-        f"keep_{kind.__name__}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
-        f"norm_{kind.__name__}": (REAL, (x, COUNT)),
-        f"quantize_{kind.__name__}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
+        f"top_k_{kind}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
+        f"add_{kind}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
+        f"keep_{kind}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
+        f"norm_{kind}": (REAL, (x, COUNT)),
+        f"quantize_{kind}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
     }
 
 
-KERNEL = Kernel(
-    Path(__file__).parent, FUSED, _signatures(np.float32) | _signatures(np.float64)
-)
+KERNEL = Kernel(Path(__file__).parent, FUSED, _signatures("float32") | _signatures("float64"))
 
 
 def serves(*tensors: Tensor) -> bool:
     """Whether the kernel is there, and made for tensors like these."""
     kind = tensors[0].dtype
     return (
-        kind in _TYPES
+        kind in _NAMES
         and tensors[0].shape[-1] < 2**32
         and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in tensors)
         and KERNEL.missing is None
@@ -52,7 +50,7 @@ def serves(*tensors: Tensor) -> bool:
 def top_k(x: Float[Tensor, "n D"], k: int, support: Int64[Tensor, "K"]) -> Int64[Tensor, "n {k}"]:
     """Of each row, the sorted indices of the k largest |x| outside `support`, ties to the lower."""
     out = torch.empty((len(x), k), dtype=torch.int64)
-    status = _run("top_k", x, *x.shape, support, len(support), k, out)
+    status = _run("top_k", x, *x.shape, support.contiguous(), len(support), k, out)
     if status == _NO_MEMORY:
         raise MemoryError(f"no memory for a mask over {x.shape[-1]} entries")
     _check_inside("top_k", status, x)
@@ -90,7 +88,7 @@ def keep(
     _check_same("shapes", rows.shape, places.shape)
     _check_rows(rows, x)
     _check_rows(places, memory)
-    sent = (support, common, len(support), index, value, index.shape[1])
+    sent = (support.contiguous(), common, len(support), index.contiguous(), value, index.shape[1])
     status = _run("keep", x, x.shape[1], *sent, rows, places, len(rows), memory)
     _check_inside("keep", status, x)
 
@@ -112,16 +110,15 @@ def quantize(
 
 def norm(x: Float[Tensor, "L"]) -> float:
     """‖x‖₂, as `quantize` has it."""
-    return _run("norm", x, len(x))
+    return KERNEL[f"norm_{_NAMES[x.dtype]}"](x, len(x))
 
 
-def _run(name: str, x: Tensor, *arguments: Tensor | np.ndarray | int) -> float:
-    """Run the function for numbers of x's type."""
-    function = KERNEL[f"{name}_{_TYPES[x.dtype].__name__}"]
-    return function(*[a.numpy() if isinstance(a, Tensor) else a for a in (x, *arguments)])
+def _run(name: str, x: Tensor, *arguments: Tensor | np.ndarray | int) -> float | None:
+    """Run the function for numbers of x's type; returns its status, if it has one."""
+    return KERNEL[f"{name}_{_NAMES[x.dtype]}"](x, *arguments)
 
 
-def _check_inside(name: str, status: float, x: Tensor) -> None:
+def _check_inside(name: str, status: float | None, x: Tensor) -> None:
     if status:
         raise IndexError(f"{name}: an index lies outside of the vector's {x.shape[-1]} entries")
 

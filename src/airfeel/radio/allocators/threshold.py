@@ -27,7 +27,7 @@ def threshold_assignment(start: Int[Array, "m"], links: Links) -> Int[Array, "m"
     if some.size == 0:
         return start
     due = links.of(some)
-    single = due.single_rates / due.bits[:, None]
+    snr, single = due.snr, due.single_rates / due.bits[:, None]
 
     def score(owner: Int[Array, "m"]) -> float:
         rate = rates(links.water_filling(owner), links.gain2, links.noise)
@@ -38,7 +38,7 @@ def threshold_assignment(start: Int[Array, "m"], links: Links) -> Int[Array, "m"
     low, high = 0, targets.size
     while low < high:
         middle = (low + high) // 2
-        owner = _assign_for(targets[middle], single, due.snr, due.bits)
+        owner = _assign_for(targets[middle], single, snr, due.bits)
         if owner is not None:
             owner = np.where(owner >= 0, some[owner], -1)
         found = 0.0 if owner is None else score(owner)

@@ -6,9 +6,8 @@ of segments, in `air`, is the same to the last digits. Shapes are the caller's t
 owners are checked here, and None or False says that there is something wrong with them.
 """
 
-from pathlib import Path
-
 import ctypes
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
