@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
     {"types", "units"},
-    {"streams", "catalogue", "compiled"},
+    {"streams", "catalogue", "compiled", "bits"},
     {"learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
     {"round"},

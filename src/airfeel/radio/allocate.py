@@ -7,7 +7,7 @@ from airfeel.radio.allocators.exact import Exact
 from airfeel.radio.allocators.exchange import Exchange
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.allocators.plain import RoundRobin, SumRate
-from airfeel.radio.links import Allocator
+from airfeel.radio.links import Allocation, Allocator
 
 __all__ = [
     "ALLOCATORS",
