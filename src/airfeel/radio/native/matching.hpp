@@ -81,7 +81,8 @@ class Bottleneck {
     // Every row on the path takes the column it reached, back to the row that came in.
     void swap_along_path(int64_t start, int64_t column) {
         for (int64_t row = nobody; row != start;) {
-            row = owner_[column] = via_[column];
+            row = via_[column];
+            owner_[column] = row;
             std::swap(column, column_[row]);
         }
     }
