@@ -18,27 +18,30 @@ from time import perf_counter
 
 import numpy as np
 
-from airfeel.radio.allocate import Allocator, Exact, Exchange, Paper
-from airfeel.radio.bound import slots_bound
+from airfeel.radio.allocators.bound import slots_bound
+from airfeel.radio.allocators.exact import Exact
+from airfeel.radio.allocators.exchange import Exchange
+from airfeel.radio.allocators.paper import Paper
+from airfeel.radio.links import Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import needed_slots, rates
 
 NOISE, POWER = 1e-6, 5e-3
 BITS = (np.log2(258_898) + 16) * 12_945
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1000)
-Draw = tuple[np.ndarray, np.ndarray, float, np.ndarray]
 
 
-def draw(n: int, m: int, seed: int) -> Draw:
+def draw(n: int, m: int, seed: int) -> Links:
     """Powers, squared Rayleigh gains of scale 1, noise and bits of the paper's experiment."""
     gain = np.random.default_rng([seed, n, m]).rayleigh(1.0, (n, m))
-    return np.full(n, POWER), gain**2, NOISE, np.full(n, BITS)
+    return Links(np.full(n, POWER), gain**2, NOISE, np.full(n, BITS))
 
 
-def slots(allocate: Allocator, sky: Draw) -> tuple[float, float | None]:
+def slots(allocate: Allocator, sky: Links) -> tuple[float, float | None]:
     """Digital slots of the round, and the proven gap."""
-    found = allocate(*sky)
-    return float(needed_slots(rates(found.power, sky[1], sky[2]), sky[3]).max()), found.gap
+    found = allocate(sky)
+    rate = rates(found.power, sky.gain2, sky.noise)
+    return float(needed_slots(rate, sky.bits).max()), found.gap
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -68,7 +71,7 @@ def against_bound(n: int, m: int, draws: int) -> list[str]:
     for seed in range(draws):
         sky = draw(n, m, seed)
         result[seed, 0], result[seed, 1] = slots(Paper(), sky)[0], slots(Exchange(), sky)[0]
-        result[seed, 2] = slots_bound(*sky, known=float(result[seed, 1]))
+        result[seed, 2] = slots_bound(sky, known=float(result[seed, 1]))
     paper, ours, bound = result.mean(axis=0)
     worse = int((result[:, 1] > result[:, 0]).sum())
     means = [f"{x:.0f}" for x in (paper, ours, bound)]
@@ -93,7 +96,7 @@ def times(sizes: tuple[int, ...]) -> list[list[str]]:
     rows, before = [], None
     for n in sizes:
         sky = draw(n, 5 * n // 4, 0)
-        runs = [lambda sky=sky: Paper()(*sky), lambda sky=sky: Exchange()(*sky)]
+        runs = [lambda sky=sky: Paper()(sky), lambda sky=sky: Exchange()(sky)]
         paper, ours = medians(runs, 3 if n > 200 else 21)
         growth = ["", ""]
         if before:
@@ -129,10 +132,11 @@ def peers() -> list[list[str]]:
     """Against the plain reading and against networkx, after checking that the answers are equal."""
     plain = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "tcs_h_plain.py"))
     sky = draw(20, 25, 0)
-    np.testing.assert_array_equal(plain["allocate"](*sky[:3])[0], Paper()(*sky).owner)
-    fast, slow = medians([lambda: Paper()(*sky), lambda: plain["allocate"](*sky[:3])], 101)
+    told = sky.power, sky.gain2, sky.noise
+    np.testing.assert_array_equal(plain["allocate"](*told)[0], Paper()(sky).owner)
+    fast, slow = medians([lambda: Paper()(sky), lambda: plain["allocate"](*told)], 101)
     rows = [_peer("Algorithm 2, 20 × 25: plain reading", fast, slow)]
-    rate = np.log1p(POWER * draw(200, 250, 0)[1] / NOISE)
+    rate = np.log1p(POWER * draw(200, 250, 0).gain2 / NOISE)
     assert networkx_bottleneck(rate) == rate[np.arange(200), bottleneck_matching(rate)].min()
     fast, slow = medians(
         [lambda: bottleneck_matching(rate), lambda: networkx_bottleneck(rate)], repeats=3

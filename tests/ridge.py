@@ -14,7 +14,7 @@ from airfeel.engines.threads import Threads
 from airfeel.learn.backends import Torch
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD, draw_batches
-from airfeel.radio.allocate import Paper
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.fading import Sky
 from airfeel.round import play_round, start
 from airfeel.schemes import Settings

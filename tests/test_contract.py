@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from airfeel.catalogues import ALLOCATORS
 from airfeel.experiment.build import build
 from airfeel.experiment.load import load, presets
-from airfeel.radio.allocate import ALLOCATORS
 from airfeel.radio.fading import Constant, Rayleigh, Rician
+from airfeel.radio.links import Links
 from airfeel.schemes import SCHEMES
 from airfeel.types import Reason
 from small import play, small
@@ -44,7 +45,7 @@ def test_schemes(scheme, subchannels):
 def test_allocators(name, n, m):
     rng = np.random.default_rng(n * m)
     power, gain2 = rng.uniform(0.5, 2.0, n), rng.rayleigh(size=(n, m)) ** 2
-    found = ALLOCATORS[name]()(power, gain2, 0.1, np.full(n, 50.0))
+    found = ALLOCATORS.make(name)(Links(power, gain2, 0.1, np.full(n, 50.0)))
     assert found.owner.shape == (m,)
     assert set(found.owner.tolist()) - {-1} == set(range(n))
     assert (found.power >= 0).all()

@@ -10,7 +10,7 @@ PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
     {"errors", "ranges"},
     {"types", "catalogue"},
-    {"streams", "catalogues", "compiled", "segments", "carry"},
+    {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
     {"learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
     {"round"},

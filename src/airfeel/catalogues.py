@@ -132,18 +132,21 @@ ALLOCATORS = Catalogue(
     "radio.allocator",
     {
         "paper": Entry(
-            "airfeel.radio.allocate:Paper",
+            "airfeel.radio.allocators.paper:Paper",
             "bottleneck matching, greedy completion, water-filling (Algorithm 2)",
         ),
         "equal-power": Entry(
-            "airfeel.radio.allocate:Paper", "the same with equal power", {"fill": "equal"}
+            "airfeel.radio.allocators.paper:Paper", "the same with equal power", {"fill": "equal"}
         ),
         "exchange": Entry(
-            "airfeel.radio.allocate:Exchange", "fewer slots than the paper's where it can"
+            "airfeel.radio.allocators.exchange:Exchange",
+            "never more slots than the paper's",
         ),
-        "exact": Entry("airfeel.radio.allocate:Exact", "the fewest slots, proven if time allows"),
-        "sum-rate": Entry("airfeel.radio.allocate:SumRate", "the largest sum of rates"),
-        "round-robin": Entry("airfeel.radio.allocate:RoundRobin", "in turn, whatever the gains"),
+        "exact": Entry(
+            "airfeel.radio.allocators.exact:Exact", "the fewest slots, where time allows"
+        ),
+        "sum-rate": Entry("airfeel.radio.allocators.plain:SumRate", "the largest sum of rates"),
+        "round-robin": Entry("airfeel.radio.allocators.plain:RoundRobin", "in turn"),
     },
 )
 RULES = Catalogue(

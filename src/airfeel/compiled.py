@@ -1,6 +1,7 @@
 """Kernels in C++: compiled on first use into a cache of the user's, never into the source tree.
 
-A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes.
+A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes: `Kernel` is
+the one door to all of them, `Numbers` the one way in which an array goes through it.
 """
 
 import ctypes
@@ -10,13 +11,20 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"),
-    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
+    *("-fno-math-errno", "-fno-trapping-math"),
 )
+FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own last digit
+AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
 TUNING = (("-march=native",), ("-mcpu=native",), ())  # the first that the compiler accepts
 TIMEOUT = 300  # seconds
 
@@ -25,32 +33,92 @@ class BuildError(RuntimeError):
     """A kernel cannot be compiled or loaded here; the message says why, in one line."""
 
 
-@cache
-def library(folder: Path) -> ctypes.CDLL:
-    """The kernel in `folder`, loaded; compiles it if the cache has none for this machine."""
-    path = build(folder, cache_directory())
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BuildError(f"cannot load {path}: {error}") from error
+@runtime_checkable
+class Tensor(Protocol):
+    """What is asked of a tensor; of PyTorch itself nothing is known here."""
+
+    def data_ptr(self) -> int: ...
 
 
-@cache
-def library_if_any(folder: Path) -> ctypes.CDLL | None:
-    """The same, or None where it cannot be had and something slower must do."""
-    try:
-        return library(folder)
-    except BuildError:
+class Numbers:
+    """An argument type of ctypes: where the numbers of an array or a tensor lie.
+
+    dtype: what the kernel reads; an array of other numbers or layout is copied first. None: any.
+    written: the kernel writes there too, so that a copy would be lost: such an array is refused.
+
+    Type and layout of a tensor are its caller's to check.
+    """
+
+    def __init__(self, dtype: DTypeLike | None, *, written: bool = False) -> None:
+        self._dtype = None if dtype is None else np.dtype(dtype)
+        self._written = written
+
+    def from_param(self, array: np.ndarray | Tensor) -> object:
+        """What ctypes passes on; it keeps the array, or its copy, alive during the call."""
+        if not isinstance(array, np.ndarray):
+            return ctypes.c_void_p(array.data_ptr())
+        if self._dtype is None or array.dtype is self._dtype:
+            try:  # costs a fifth of `array.ctypes`
+                return ctypes.byref(ctypes.c_char.from_buffer(array.data))
+            except (TypeError, ValueError):  # read-only, empty or not contiguous
+                pass
+        same = np.ascontiguousarray(array, self._dtype)
+        if self._written and not (same is array and array.flags.writeable):
+            raise TypeError(f"{array.dtype} with strides {array.strides}: cannot be written to")
+        return same.ctypes.data_as(ctypes.c_void_p)
+
+
+COUNT, REAL = ctypes.c_int64, ctypes.c_double
+_Number = type[ctypes.c_int] | type[ctypes.c_int64] | type[ctypes.c_float] | type[ctypes.c_double]
+Signature = tuple[_Number | None, tuple[Numbers | _Number, ...]]  # result, arguments
+
+
+class Kernel:
+    """A compiled library: `kernel["fill"](…)` calls its function `airfeel_fill`.
+
+    folder: its sources; flags: FUSED or AS_WRITTEN; signatures: of its functions.
+    """
+
+    def __init__(
+        self, folder: Path, flags: tuple[str, ...], signatures: Mapping[str, Signature]
+    ) -> None:
+        self.folder, self._flags, self._signatures = folder, flags, signatures
+
+    @cached_property
+    def missing(self) -> str | None:
+        """Why the kernel cannot be had here, None where it can; the first to ask builds it."""
+        try:
+            _ = self._functions
+        except BuildError as error:
+            return str(error)
         return None
+
+    def __getitem__(self, name: str) -> Callable[..., float]:
+        return self._functions[name]
+
+    @cached_property
+    def _functions(self) -> dict[str, Callable[..., float]]:
+        path = build(self.folder, cache_directory(), self._flags)
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise BuildError(f"cannot load {path}: {error}") from error
+        functions: dict[str, Callable[..., float]] = {}
+        for name, (result, arguments) in self._signatures.items():
+            function = library[f"airfeel_{name}"]
+            function.restype = result
+            function.argtypes = arguments  # type: ignore[assignment]  # a `from_param` is enough
+            functions[name] = function
+        return functions
 
 
 def build(folder: Path, directory: Path, extra: tuple[str, ...] = ()) -> Path:
     """Path of the shared library in `directory` for this compiler, these sources and this CPU.
 
-    extra: further compiler flags, such as a sanitizer's.
+    extra: further compiler flags, such as FUSED.
     """
     compiler = find_compiler()
-    flags = (*FLAGS, *tuning(compiler), *extra)
+    flags = (*FLAGS, *extra, *tuning(compiler))
     path = directory / f"airfeel-{_key(folder, compiler, flags)}.so"
     if not path.exists():
         _compile(folder, compiler, flags, path)

@@ -9,9 +9,8 @@ moves with the settings, not how large it will be.
 import math
 from dataclasses import dataclass
 
+from airfeel.bits import UNQUANTISED, check_bits
 from airfeel.types import BadInput
-
-_UNQUANTISED = 32  # bits of a value that is sent as it is
 
 
 def contraction(k_global: int, k_local: int, bits: int, dim: int) -> float:
@@ -44,10 +43,9 @@ def contraction(k_global: int, k_local: int, bits: int, dim: int) -> float:
 
 def _kept_by_quantiser(k_local: int, bits: int) -> float:
     """1 − K[l]/2^(2q−2); 1 for values that are sent as they are."""
-    if bits == _UNQUANTISED:
+    check_bits(bits)
+    if bits == UNQUANTISED:
         return 1.0
-    if bits not in range(2, 25):
-        raise BadInput(f"bits = {bits}: must be from 2 to 24, or 32 for unquantised values")
     levels2 = 4 ** (bits - 1)
     if k_local >= levels2:
         raise BadInput(

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from airfeel import compiled
 from airfeel.compress import masks, native
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, compensate, residual
@@ -17,9 +16,7 @@ from airfeel.compress.quantize import norm, quantize
 from airfeel.types import Agreed, BadInput, Delivery, Said
 from sanitize import printed
 
-pytestmark = pytest.mark.skipif(
-    compiled.library_if_any(native.SOURCES) is None, reason="no C++ compiler"
-)
+pytestmark = pytest.mark.skipif(native.KERNEL.missing is not None, reason="no C++ compiler")
 TYPES = [np.float32, np.float64]
 
 
@@ -198,4 +195,4 @@ def test_other_vectors_go_the_plain_way():
 def test_a_sanitizer_finds_nothing(tuning: tuple[str, ...] | None, tmp_path: Path) -> None:
     """Address and undefined-behaviour sanitizers, in arrays of exact size."""
     driver = Path(__file__).with_name("loops_sanitize.cpp")
-    assert printed(driver, native.SOURCES, tmp_path, tuning=tuning) == "300 vectors\n"
+    assert printed(driver, native.KERNEL.folder, tmp_path, tuning=tuning) == "300 vectors\n"

@@ -12,7 +12,7 @@ from airfeel.experiment.reproduce.slots import (
     ratio,
     spend_later,
 )
-from airfeel.radio.allocate import Paper
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import divide
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Fading

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from airfeel.learn import native
 
-why_not = native.available()
+why_not = native.KERNEL.missing
 needs_kernel = pytest.mark.skipif(why_not is not None, reason=f"no native kernel: {why_not}")
 
 

@@ -148,7 +148,7 @@ def warned(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 def test_auto_falls_back_and_says_so_once(
     warned: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "available", lambda: "no compiler found")
+    monkeypatch.setattr(native.KERNEL, "missing", "no compiler found")
     world = setup("torch").world
     for _ in range(3):
         assert fastest(world.model, world.data).name == "torch"

@@ -78,7 +78,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     directory = tmp_path_factory.mktemp("narrow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "tuning", lambda compiler: ())
-        return ctypes.CDLL(str(compiled.build(native.SOURCES, directory)))
+        return ctypes.CDLL(str(compiled.build(native.KERNEL.folder, directory)))
 
 
 @needs_kernel
@@ -203,7 +203,7 @@ def test_a_sanitizer_finds_nothing(tuning: tuple[str, ...] | None, tmp_path: Pat
     problems = [problem(seed, n=2, steps=2) for seed in range(40)]
     text = "\n".join(driver_input(p) for p in problems)
     driver = Path(__file__).with_name("native_sanitize.cpp")
-    found = printed(driver, native.SOURCES, tmp_path, text, tuning, level="-O0")
+    found = printed(driver, native.KERNEL.folder, tmp_path, text, tuning, level="-O0")
     assert len(found.splitlines()) == len(problems)
     assert "nan" not in found
 

@@ -114,28 +114,27 @@ def test_a_subclass_with_its_own_forward_is_refused() -> None:
 
 
 def test_without_a_compiler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled.library.cache_clear()
-    try:
-        monkeypatch.setenv("CXX", "no-such-compiler")
-        assert "no-such-compiler" in str(native.available())
-        monkeypatch.delenv("CXX")
-        monkeypatch.setenv("PATH", "")
-        assert "no C++ compiler" in str(native.available())
-    finally:
-        compiled.library.cache_clear()
+    def reason() -> str:
+        return str(compiled.Kernel(native.KERNEL.folder, compiled.FUSED, {}).missing)
+
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert "no-such-compiler" in reason()
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", "")
+    assert "no C++ compiler" in reason()
 
 
 @needs_kernel
 def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(compiled.BuildError, match=r"failed: .*no-such-flag"):
-        compiled.build(native.SOURCES, tmp_path, ("--no-such-flag",))
+        compiled.build(native.KERNEL.folder, tmp_path, ("--no-such-flag",))
     assert not list(tmp_path.iterdir())
 
 
 @needs_kernel
 def test_two_builders_at_once_leave_one_library(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
-        build = lambda flag: compiled.build(native.SOURCES, tmp_path, (flag,))
+        build = lambda flag: compiled.build(native.KERNEL.folder, tmp_path, (flag,))
         paths = set(pool.map(build, ["-O0", "-O0"]))
     assert set(tmp_path.iterdir()) == paths
     assert len(paths) == 1

@@ -9,17 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from airfeel.radio.allocate import (
-    ALLOCATORS,
-    Allocator,
-    Exact,
-    Exchange,
-    Paper,
-    RoundRobin,
-    SumRate,
-)
+from airfeel.catalogues import ALLOCATORS
+from airfeel.radio.allocators.exact import Exact
+from airfeel.radio.allocators.exchange import Exchange
+from airfeel.radio.allocators.paper import Paper
+from airfeel.radio.allocators.plain import RoundRobin, SumRate
+from airfeel.radio.links import Allocator, Links
 from airfeel.radio.matching import assign_subchannels
-from airfeel.radio.power import needed_slots, rates, water_fill_all
+from airfeel.radio.power import needed_slots, rates
 from airfeel.types import BadInput
 
 NOISE, BITS = 1e-6, 441_000.0
@@ -36,7 +33,7 @@ def rayleigh(seed, n, m):
 
 @pytest.fixture(params=sorted(ALLOCATORS))
 def allocate(request):
-    return ALLOCATORS[request.param]()
+    return ALLOCATORS.make(request.param)
 
 
 @settings(max_examples=40)
@@ -47,7 +44,7 @@ def test_contract(name, data):
     power = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 5e-3, 1.0])))
     gain2 = data.draw(arrays(float, (n, m), elements=GAIN2))
     bits = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 1.0, BITS])))
-    found = ALLOCATORS[name]()(power, gain2, NOISE, bits)
+    found = ALLOCATORS.make(name)(Links(power, gain2, NOISE, bits))
     assert found.owner.shape == (m,)
     assert found.power.shape == (n, m)
     assert found.owner.min() >= -1
@@ -61,13 +58,13 @@ def test_contract(name, data):
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 6), (5, 5), (4, 9)])
 def test_every_device_is_served(allocate, n, m):
-    found = allocate(np.full(n, 5e-3), rayleigh(2, n, m), NOISE, np.full(n, BITS))
+    found = allocate(Links(np.full(n, 5e-3), rayleigh(2, n, m), NOISE, np.full(n, BITS)))
     assert set(found.owner.tolist()) - {-1} == set(range(n))
     np.testing.assert_allclose(found.power.sum(axis=1), 5e-3, rtol=1e-12)
 
 
 def test_nobody_gets_nothing(allocate):
-    found = allocate(np.zeros(0), np.zeros((0, 3)), NOISE, np.zeros(0))
+    found = allocate(Links(np.zeros(0), np.zeros((0, 3)), NOISE, np.zeros(0)))
     assert found.owner.tolist() == [-1, -1, -1]
     assert found.power.shape == (0, 3)
 
@@ -75,11 +72,11 @@ def test_nobody_gets_nothing(allocate):
 @pytest.mark.parametrize("value", [0.0, 1e-9, 1.0, 1e9])
 def test_equal_gains_everywhere(allocate, value):
     bits = np.full(3, BITS)
-    found = allocate(np.full(3, 5e-3), np.full((3, 4), value), NOISE, bits)
+    found = allocate(Links(np.full(3, 5e-3), np.full((3, 4), value), NOISE, bits))
     assert not np.isnan(slots_of(found, np.full((3, 4), value), bits))
 
 
-def test_bad_input_is_refused_by_name(allocate):
+def test_bad_input_is_refused_by_name():
     power, gain2, bits = np.ones(2), np.ones((2, 3)), np.ones(2)
     for args, name in [
         ((np.array([1.0, np.nan]), gain2, 1.0, bits), "power holds nan"),
@@ -90,15 +87,15 @@ def test_bad_input_is_refused_by_name(allocate):
         ((power, gain2, 1.0, np.array([1.0, -1.0])), "bits holds -1"),
     ]:
         with pytest.raises(BadInput, match=name):
-            allocate(*args)
+            Links(*args)
 
 
 def test_bad_settings_are_refused_by_name():
-    args = np.ones(1), np.ones((1, 1)), 1.0, np.ones(1)
-    with pytest.raises(BadInput, match="fill = 'flat'"):
-        Paper(fill="flat")(*args)
+    for part in (Paper, SumRate, RoundRobin):
+        with pytest.raises(BadInput, match="fill = 'flat'"):
+            part(fill="flat")
     with pytest.raises(BadInput, match="time_limit = 0"):
-        Exact(time_limit=0.0)(*args)
+        Exact(time_limit=0.0)
 
 
 def test_catalogue_holds_allocators(allocate):
@@ -107,12 +104,11 @@ def test_catalogue_holds_allocators(allocate):
 
 
 def test_paper_is_its_three_steps():
-    power, gain2 = np.full(6, 5e-3), rayleigh(3, 6, 8)
-    found = Paper()(power, gain2, NOISE, np.full(6, BITS))
-    owner = assign_subchannels(power, gain2, NOISE)
+    links = Links(np.full(6, 5e-3), rayleigh(3, 6, 8), NOISE, np.full(6, BITS))
+    found, owner = Paper()(links), assign_subchannels(links)
     np.testing.assert_array_equal(found.owner, owner)
-    np.testing.assert_array_equal(found.power, water_fill_all(power, gain2, NOISE, owner))
-    equal = Paper(fill="equal")(power, gain2, NOISE, np.full(6, BITS))
+    np.testing.assert_array_equal(found.power, links.water_filling(owner))
+    equal = Paper(fill="equal")(links)
     np.testing.assert_array_equal(equal.owner, owner)
     assert {len(set(row[row > 0.0])) for row in equal.power} == {1}
 
@@ -122,7 +118,7 @@ def test_paper_equals_the_plain_reading(n, m):
     plain = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "tcs_h_plain.py"))
     for seed in range(5):
         power, gain2 = np.full(n, 5e-3), rayleigh(seed, n, m)
-        found = Paper()(power, gain2, NOISE, np.full(n, BITS))
+        found = Paper()(Links(power, gain2, NOISE, np.full(n, BITS)))
         owner, filled, rate = plain["allocate"](power, gain2, NOISE)
         np.testing.assert_array_equal(found.owner, owner)
         np.testing.assert_allclose(found.power, filled, rtol=1e-9)
@@ -131,11 +127,10 @@ def test_paper_equals_the_plain_reading(n, m):
 
 def test_sum_rate_has_the_largest_sum_and_round_robin_takes_turns():
     power, gain2, bits = np.full(4, 5e-3), rayleigh(4, 4, 4), np.full(4, BITS)
-    sums = [
-        rates(a(power, gain2, NOISE, bits).power, gain2, NOISE).sum() for a in (SumRate(), Paper())
-    ]
+    links = Links(power, gain2, NOISE, bits)
+    sums = [rates(a(links).power, gain2, NOISE).sum() for a in (SumRate(), Paper())]
     assert sums[0] >= sums[1]
-    found = RoundRobin()(np.full(2, 1.0), np.ones((2, 5)), NOISE, bits[:2])
+    found = RoundRobin()(Links(np.full(2, 1.0), np.ones((2, 5)), NOISE, bits[:2]))
     assert found.owner.tolist() == [0, 1, 0, 1, 0]
 
 
@@ -147,7 +142,8 @@ def test_exchange_never_takes_more_slots_than_the_paper(data):
     power = data.draw(arrays(float, n, elements=st.sampled_from([1e-4, 5e-3, 1.0])))
     gain2 = data.draw(arrays(float, (n, m), elements=GAIN2))
     bits = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 1.0, 1e3, BITS])))
-    ours, paper = (a(power, gain2, NOISE, bits) for a in (Exchange(), Paper()))
+    links = Links(power, gain2, NOISE, bits)
+    ours, paper = Exchange()(links), Paper()(links)
     assert slots_of(ours, gain2, bits) <= slots_of(paper, gain2, bits)
 
 
@@ -156,19 +152,20 @@ def test_exchange_takes_fewer_slots_on_average(n, m, noise):
     power, bits, ours, paper = np.full(n, 5e-3), np.full(n, BITS), [], []
     for seed in range(8):
         gain2 = rayleigh(seed, n, m)
-        ours.append(slots_of(Exchange()(power, gain2, noise, bits), gain2, bits, noise))
-        paper.append(slots_of(Paper()(power, gain2, noise, bits), gain2, bits, noise))
+        links = Links(power, gain2, noise, bits)
+        ours.append(slots_of(Exchange()(links), gain2, bits, noise))
+        paper.append(slots_of(Paper()(links), gain2, bits, noise))
     assert (np.array(ours) <= paper).all()
     assert np.mean(ours) < 0.995 * np.mean(paper)
 
 
 @pytest.mark.parametrize("name", sorted(set(ALLOCATORS) - {"round-robin"}))
 def test_permuting_the_devices_permutes_the_answer(name):
-    allocate = ALLOCATORS[name]()
+    allocate = ALLOCATORS.make(name)
     gain2, order = rayleigh(5, 5, 7), np.array([3, 0, 4, 1, 2])
     power, bits = np.linspace(1e-3, 9e-3, 5), np.full(5, BITS)
-    before = allocate(power, gain2, NOISE, bits)
-    after = allocate(power[order], gain2[order], NOISE, bits)
+    before = allocate(Links(power, gain2, NOISE, bits))
+    after = allocate(Links(power[order], gain2[order], NOISE, bits))
     if isinstance(allocate, Exchange | Exact):  # several assignments may share the fewest slots
         assert slots_of(after, gain2[order], bits) == slots_of(before, gain2, bits)
     else:

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from airfeel.compiled import Kernel
 from airfeel.radio import native
-from airfeel.radio.allocate import Exchange, Paper
+from airfeel.radio.allocators.exchange import Exchange
+from airfeel.radio.allocators.paper import Paper
+from airfeel.radio.links import Links
 from airfeel.radio.matching import assign_subchannels, bottleneck_matching, complete_greedily
-from airfeel.radio.power import water_fill_all
 from airfeel.types import BadInput
 from sanitize import printed
 
-needs_kernel = pytest.mark.skipif(native.kernel() is None, reason="no C++ compiler")
+needs_kernel = pytest.mark.skipif(native.KERNEL.missing is not None, reason="no C++ compiler")
 NOISE = 1e-6
 TIES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 WIDE = st.floats(-6.0, 6.0).map(lambda e: 10.0**e)
@@ -27,7 +29,7 @@ EXTREME = st.sampled_from([0.0, 5e-324, 1e-300, 1e-160, 1.0, 1e160, 1e300])
 def plainly(run: Callable[[], object]) -> object:
     """The same without the kernel."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "kernel", lambda: None)
+        patch.setattr(native.KERNEL, "missing", "left out by the test")
         return run()
 
 
@@ -37,8 +39,8 @@ def rayleigh(seed, n, m):
 
 def assert_same(power, gain2, noise=NOISE):
     bits = np.ones(len(power))
-    fast = Paper()(power, gain2, noise, bits)
-    plain = plainly(lambda: Paper()(power, gain2, noise, bits))
+    fast = Paper()(Links(power, gain2, noise, bits))
+    plain = plainly(lambda: Paper()(Links(power, gain2, noise, bits)))
     np.testing.assert_array_equal(fast.owner, plain.owner)
     np.testing.assert_array_equal(fast.power, plain.power)
     assert fast.owner.dtype == plain.owner.dtype
@@ -64,14 +66,17 @@ def test_ties_zeros_and_twelve_orders_of_magnitude_give_the_same_bits(sky):
 @settings(max_examples=200)
 @given(st.data())
 def test_gains_at_the_ends_of_the_numbers_give_the_same_bits(data):
-    n, m = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 8))
+    n = data.draw(st.integers(1, 4))
+    m = data.draw(st.integers(n, 8))
     gain2 = data.draw(arrays(float, (n, m), elements=EXTREME))
     power = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 1e-300, 1e-9, 1.0])))
     noise = data.draw(st.sampled_from([1e-5, 1.0, 1e160]))
     owner = data.draw(arrays(np.int64, m, elements=st.integers(-1, n - 1)))
-    fast = water_fill_all(power, gain2, noise, owner)
-    np.testing.assert_array_equal(fast, plainly(lambda: water_fill_all(power, gain2, noise, owner)))
-    snr, bits = power[:, None] * gain2 / noise, np.arange(1.0, n + 1)
+    bits = np.arange(1.0, n + 1)
+    links = Links(power, gain2, noise, bits)
+    fast = links.water_filling(owner)
+    np.testing.assert_array_equal(fast, plainly(lambda: links.water_filling(owner)))
+    snr = power[:, None] * gain2 / noise
     np.testing.assert_array_equal(
         complete_greedily(snr, owner, bits), plainly(lambda: complete_greedily(snr, owner, bits))
     )
@@ -116,17 +121,18 @@ def test_structured_rates_give_the_same_matching(kind):
 @needs_kernel
 def test_any_layout_and_type_in_memory_will_do():
     power, gain2, bits = np.full(6, 5e-3), rayleigh(1, 6, 8), np.ones(6)
-    wanted = Paper()(power, gain2, NOISE, bits)
+    wanted = Paper()(Links(power, gain2, NOISE, bits))
     wide = np.zeros((12, 24))
     wide[::2, ::3] = gain2
     for same in (np.asfortranarray(gain2), wide[::2, ::3], gain2.astype(">f8")):
-        found = Paper()(power, same, np.float64(NOISE), bits)
+        found = Paper()(Links(power, same, np.float64(NOISE), bits))
         np.testing.assert_array_equal(found.owner, wanted.owner)
         np.testing.assert_array_equal(found.power, wanted.power)
     assert_same(power.astype(np.float32), gain2.astype(np.float32))
     frozen = gain2.copy()
     frozen.flags.writeable = False
-    np.testing.assert_array_equal(Paper()(power, frozen, NOISE, bits).power, wanted.power)
+    found = Paper()(Links(power, frozen, NOISE, bits))
+    np.testing.assert_array_equal(found.power, wanted.power)
 
 
 @needs_kernel
@@ -134,8 +140,9 @@ def test_nothing_that_was_given_is_changed():
     power, gain2, owner = np.full(3, 5e-3), rayleigh(1, 3, 6), np.array([0, -1, -1, -1, 2, 1])
     given = [a.copy() for a in (power, gain2, owner)]
     complete_greedily(power[:, None] * gain2 / NOISE, owner, np.ones(3))
-    water_fill_all(power, gain2, NOISE, owner)
-    Exchange()(power, gain2, NOISE, np.ones(3))
+    links = Links(power, gain2, NOISE, np.ones(3))
+    links.water_filling(owner)
+    Exchange()(links)
     for before, after in zip(given, (power, gain2, owner), strict=True):
         np.testing.assert_array_equal(before, after)
 
@@ -143,14 +150,19 @@ def test_nothing_that_was_given_is_changed():
 @pytest.mark.parametrize("compiler", [True, False])
 def test_shapes_that_do_not_fit_are_refused_by_name(compiler, monkeypatch):
     if not compiler:
-        monkeypatch.setattr(native, "kernel", lambda: None)
+        monkeypatch.setattr(native.KERNEL, "missing", "left out by the test")
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as for a user
     one, gain2, owner = np.ones(2), np.ones((2, 3)), np.zeros(3, np.int64)
+    links = Links(one, gain2, 1.0, one)
     for call, name in [
-        (lambda: Paper()(one[:1], gain2, 1.0, one[:1]), r"power has shape \(1,\)"),
-        (lambda: Paper()(one, gain2, 1.0, np.ones(3)), r"bits has shape \(3,\)"),
-        (lambda: water_fill_all(np.ones(3), gain2, 1.0, owner), r"power has shape \(3,\)"),
-        (lambda: water_fill_all(one, gain2, 1.0, owner[:2]), r"owner has shape \(2,\)"),
+        (lambda: Links(one[:1], gain2, 1.0, one[:1]), r"power has shape \(1,\)"),
+        (lambda: Links(one, gain2, 1.0, np.ones(3)), r"bits has shape \(3,\)"),
+        (lambda: Links(np.ones(3), gain2, 1.0, np.ones(3)), r"power has shape \(3,\)"),
+        (lambda: Links(one, gain2[0], 1.0, one), r"gain2 \(3,\): must be"),
+        (lambda: links.water_filling(owner[:2]), r"owner has shape \(2,\)"),
+        (lambda: links.water_filling(owner + 2), "owner holds 2"),
+        (lambda: links.water_filling(owner - 2), "owner holds -2"),
+        (lambda: links.equal_power(owner + 2), "owner holds 2"),
         (lambda: complete_greedily(gain2, owner[:2], one), r"owner has shape \(2,\)"),
         (lambda: complete_greedily(gain2, owner + 2, one), "owner holds 2"),
         (lambda: complete_greedily(gain2, owner, np.ones(3)), "must be 2 numbers above 0"),
@@ -163,9 +175,7 @@ def test_shapes_that_do_not_fit_are_refused_by_name(compiler, monkeypatch):
 @needs_kernel
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1.0, -5e-324])
 def test_the_quick_check_lets_nothing_pass(bad):
-    def legal(power, gain2, noise, bits):
-        return native.legal(native.kernel(), power, gain2, noise, bits)
-
+    legal = native.legal
     power, gain2, bits = np.zeros(3), np.ones((3, 4)), np.zeros(3)
     assert legal(power, gain2, 1.0, bits)
     assert not legal(power, gain2, bad, bits)
@@ -180,11 +190,12 @@ def test_the_quick_check_lets_nothing_pass(bad):
 
 
 def test_without_a_compiler_numpy_does_it(monkeypatch):
-    wanted = assign_subchannels(np.full(5, 5e-3), rayleigh(2, 5, 7), NOISE)
-    monkeypatch.setattr(native, "library_if_any", lambda folder: None)
-    monkeypatch.setattr(native, "kernel", native.kernel.__wrapped__)
-    assert native.kernel() is None
-    found = assign_subchannels(np.full(5, 5e-3), rayleigh(2, 5, 7), NOISE)
+    links = Links(np.full(5, 5e-3), rayleigh(2, 5, 7), NOISE, np.ones(5))
+    wanted = assign_subchannels(links)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setattr(native, "KERNEL", Kernel(native.KERNEL.folder, (), {}))
+    assert "no-such-compiler" in native.KERNEL.missing
+    found = assign_subchannels(links)
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -198,7 +209,7 @@ def test_a_sanitizer_finds_nothing(tmp_path):
         lines.append(" ".join(str(x) for x in numbers))
     text = "\n".join(lines)
     driver = Path(__file__).with_name("allocate_sanitize.cpp")
-    found = printed(driver, native.SOURCES, tmp_path, text)
+    found = printed(driver, native.KERNEL.folder, tmp_path, text)
     results = [line.split() for line in found.splitlines()]
     assert [result[:2] for result in results] == [["1", "0"]] * len(lines)
     assert "nan" not in found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from airfeel.radio.allocate import Paper
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import divide
 from airfeel.radio.power import rates
 from airfeel.types import Fading

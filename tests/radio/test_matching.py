@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from airfeel.radio.links import Links
 from airfeel.radio.matching import assign_subchannels, bottleneck_matching
 from airfeel.types import BadInput
 
@@ -15,6 +16,10 @@ SMALL = st.tuples(st.integers(1, 6), st.integers(0, 1)).map(lambda s: (s[0], s[0
 # Few different values make ties and non-unique optima likely; floats make everything unique.
 TIED = SMALL.flatmap(lambda s: arrays(float, s, elements=st.integers(0, 5).map(float)))
 FREE = SMALL.flatmap(lambda s: arrays(float, s, elements=st.floats(0.0, 1e12)))
+
+
+def assigned(power, gain2, noise):
+    return assign_subchannels(Links(power, gain2, noise, np.ones(len(power))))
 
 
 def brute_force(rate):
@@ -83,34 +88,34 @@ def test_assignment_equals_the_plain_reading(snr):
     left_over = 0
     for n, m in [(1, 1), (1, 5), (2, 6), (3, 3), (3, 7), (4, 6)] * 4:
         power, gain2 = rng.uniform(0.5, 2.0, n), rng.rayleigh(1.0, (n, m)) ** 2
-        owner = assign_subchannels(power, gain2, 1.0 / snr)
+        owner = assigned(power, gain2, 1.0 / snr)
         np.testing.assert_array_equal(owner, plain_assignment(power, gain2, 1.0 / snr))
         left_over += int((owner < 0).sum())
     assert (left_over > 0) == (snr < 5e3)  # at low SNR a second channel does not always pay
 
 
 def test_equal_gains_give_the_spare_channels_to_the_lower_indices():
-    owner = assign_subchannels(np.ones(3), np.ones((3, 5)), 1e-3)
+    owner = assigned(np.ones(3), np.ones((3, 5)), 1e-3)
     assert np.bincount(owner).tolist() == [2, 2, 1]
 
 
 def test_zero_gains_are_never_taken_beyond_the_first_channel():
     gain2 = np.zeros((2, 5))
     gain2[0, 4] = gain2[1, 4] = 1.0
-    owner = assign_subchannels(np.ones(2), gain2, 1e-3)
+    owner = assigned(np.ones(2), gain2, 1e-3)
     assert np.count_nonzero(owner >= 0) == 2
-    assert assign_subchannels(np.ones(1), np.zeros((1, 1)), 1.0).tolist() == [0]
+    assert assigned(np.ones(1), np.zeros((1, 1)), 1.0).tolist() == [0]
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e300])
 def test_extreme_scales_give_every_device_its_own_channel(scale):
     gain2 = np.random.default_rng(1).rayleigh(1.0, (4, 6)) ** 2 * scale
-    owner = assign_subchannels(np.full(4, 5e-3), gain2, 1e-6)
+    owner = assigned(np.full(4, 5e-3), gain2, 1e-6)
     assert set(range(4)) <= set(owner.tolist())
 
 
 def test_nobody_owns_nothing():
-    assert assign_subchannels(np.zeros(0), np.zeros((0, 3)), 1.0).tolist() == [-1, -1, -1]
+    assert assigned(np.zeros(0), np.zeros((0, 3)), 1.0).tolist() == [-1, -1, -1]
     assert bottleneck_matching(np.zeros((0, 3))).size == 0
 
 
@@ -130,7 +135,7 @@ def test_nobody_owns_nothing():
 )
 def test_bad_input_is_refused_by_name(power, gain2, noise, name):
     with pytest.raises(BadInput, match=name):
-        assign_subchannels(np.array(power), gain2, noise)
+        assigned(np.array(power), gain2, noise)
 
 
 @pytest.mark.parametrize("rate", [np.ones((2, 1)), np.array([[1.0, np.inf]]), np.array([[np.nan]])])

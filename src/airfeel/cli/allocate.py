@@ -11,13 +11,16 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.catalogues import ALLOCATORS
-from airfeel.experiment import allocation
-from airfeel.experiment.allocation import Outcome
+from airfeel.experiment.allocation import Outcome, outcomes
+from airfeel.experiment.allocation_figure import draw
+from airfeel.experiment.gains import read_gains
 from airfeel.radio.fading import rayleigh
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Fading
 
-_PAPERS_BITS = 12_945 * (math.log2(258_898) + 16)
+# Q[l] = K[l]·(log2 d + q) of the paper's experiment (section V).
+_DIM, _K_LOCAL, _BITS_PER_VALUE = 258_898, 12_945, 16
+_PAPERS_BITS = _K_LOCAL * (math.log2(_DIM) + _BITS_PER_VALUE)
 
 
 def allocate(
@@ -27,7 +30,7 @@ def allocate(
     devices: Annotated[int, typer.Option(min=1, help="Devices of a drawn sky.")] = 20,
     subchannels: Annotated[int, typer.Option(min=1, help="Sub-channels of a drawn sky.")] = 25,
     gains: Annotated[
-        Path | None, typer.Option(help=".npy or .csv of |h|, a row a device, instead of a draw.")
+        Path | None, typer.Option(help=".npy or .csv of |h|, a row per device, instead of a draw.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the Rayleigh draw.")] = 0,
     noise: Annotated[float, typer.Option(help="σ0² [W].")] = 1e-6,
@@ -44,20 +47,20 @@ def allocate(
         if not 0.0 < value < math.inf:
             raise BadInput(f"{name} {value}: must be a number above 0")
     if gains:
-        gain = allocation.read_gains(gains)
+        gain = read_gains(gains)
     else:
         gain = rayleigh((devices, subchannels), rng=Streams(seed).rng("fading", 1))
     fading, limits = Fading(gain, noise), np.full(len(gain), power)
     names = [name for name in allocators.split(",") if name]
     if not names:
         raise BadInput(f"--allocators {allocators!r}: must name at least one")
-    found = allocation.outcomes(names, fading, limits, bits)
+    found = outcomes(names, fading, limits, bits)
     console = Console()
     console.print(_table(found))
     console.print(_about(found[0], fading), highlight=False)
     if plot:
         try:
-            allocation.draw(plot, found, fading, limits)
+            draw(plot, found, fading)
         except (OSError, ValueError) as error:
             raise BadInput(f"--plot {plot}: cannot be written ({error})") from error
         console.print(f"picture in {plot}", highlight=False, soft_wrap=True)
@@ -89,4 +92,4 @@ def _about(outcome: Outcome, fading: Fading) -> str:
     n, m = fading.gain.shape
     batches = len(outcome.division.owner)
     turns = f", in {batches} batches" if batches > 1 else ""
-    return f"{n} devices on {m} sub-channels{turns}; rates in bits a slot."
+    return f"{n} devices on {m} sub-channels{turns}; rates in bits per slot."

@@ -8,12 +8,22 @@ from torch import Tensor
 from airfeel.compress import native
 from airfeel.types import BadInput
 
+# A sample guesses the K-th magnitude; the kernel guesses alike, by names of its own. No result
+# depends on these numbers: where the guess was too high, all entries are looked at.
+_STRIDE = 17  # every 17th entry: odd, so that no filter of 2^n weights is met at one place only
+_MARGIN = 1.2  # aim at a fifth more entries than K,
+_SPARE = 20  # and at 20 of the sample more: where K is small, chance is large
+
 
 def top_k(x: Float[Tensor, "*n D"], k: int) -> Int64[Tensor, "*n {k}"]:
-    """S_top(x, K): sorted indices of the K entries of largest |x|, of each row where x has rows.
+    """S_top(x, K): sorted indices of the K entries of largest |x| (Sun et al. 2022, section II).
 
     Exactly K indices are returned even where fewer entries are non-zero, and ties go to the lower
     index, so that everyone who holds the same vector derives the same mask.
+
+    Args:
+        x: a vector, or a row for each device.
+        k: K, from 0 to D.
 
     >>> top_k(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2)
     tensor([0, 1])
@@ -25,7 +35,14 @@ def top_k(x: Float[Tensor, "*n D"], k: int) -> Int64[Tensor, "*n {k}"]:
 def top_k_outside(
     x: Float[Tensor, "*n D"], k: int, support: Int64[Tensor, "K"]
 ) -> Int64[Tensor, "*n {k}"]:
-    """The K entries of largest |x| among the coordinates outside `support`.
+    """The K entries of largest |x| among the coordinates outside `support`: the local mask m[l].
+
+    S_top((1 − m[g]) ∘ x, K[l]) of Sun et al. 2022, section II, where `support` is m[g].
+
+    Args:
+        x: a vector, or a row for each device.
+        k: K, from 0 to the number of coordinates outside.
+        support: indices that take no part.
 
     >>> top_k_outside(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2, torch.tensor([1]))
     tensor([0, 2])
@@ -35,13 +52,17 @@ def top_k_outside(
 
 
 def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
-    """Share of the mask `support` that was in the mask `before` too; NaN where one is empty."""
+    """Share of the mask `support` that was in the mask `before` too; NaN where one is empty.
+
+    >>> overlap(torch.tensor([0, 3, 5, 8]), torch.tensor([3, 4, 8]))
+    0.5
+    """
     if len(support) == 0 or len(before) == 0:
         return float("nan")
     here, there = support.cpu().numpy(), before.cpu().numpy()  # sorted, as every mask is
-    known = np.zeros(1 + max(here[-1], there[-1]), dtype=bool)
-    known[there] = True
-    return np.count_nonzero(known[here]) / len(here)
+    held = np.zeros(1 + max(here[-1], there[-1]), dtype=bool)
+    held[there] = True
+    return np.count_nonzero(held[here]) / len(here)
 
 
 def _check_k(k: int, most: int, what: str) -> None:
@@ -73,7 +94,7 @@ def _largest(magnitude: Float[Tensor, "D"], k: int) -> Int64[Tensor, "{k}"]:
 
 
 def _largest_on_cpu(m: Float[np.ndarray, "D"], k: int) -> Int64[np.ndarray, "{k}"]:
-    """Few entries are left to be partitioned after all below a guess at the K-th have gone."""
+    """Drop entries below a guessed threshold, then partition the rest."""
     place = np.flatnonzero(m >= _guess(m, k))
     if len(place) < k:  # guessed too high
         place = np.arange(len(m))
@@ -82,9 +103,9 @@ def _largest_on_cpu(m: Float[np.ndarray, "D"], k: int) -> Int64[np.ndarray, "{k}
 
 
 def _guess(m: Float[np.ndarray, "D"], k: int) -> np.floating:
-    """A magnitude that some more than K entries reach, judged by one entry in 17."""
-    sample = m[::17]
-    rank = 20 + int(1.2 * k) // 17
+    """Threshold slightly below the K-th magnitude, estimated from every 17th entry."""
+    sample = m[::_STRIDE]
+    rank = _SPARE + int(_MARGIN * k) // _STRIDE
     return np.partition(sample, -rank)[-rank] if rank <= len(sample) else m.min()
 
 

@@ -5,30 +5,28 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from airfeel.bits import UNQUANTISED, check_bits
 from airfeel.compress import native
-from airfeel.types import BadInput
 
-UNQUANTISED = 32  # bits of a value that is sent as it is
-
-
-def stochastic_quantize(
-    x: Float[Tensor, "*n L"], bits: int, *, rng: np.random.Generator
-) -> Float[Tensor, "*n L"]:
-    """Q(x, q), unbiased: E[Q(x)] = x. A norm for each row where x has rows.
-
-    >>> stochastic_quantize(torch.tensor([3.0, 0.0, -4.0]), 32, rng=np.random.default_rng(0))
-    tensor([ 3.,  0., -4.])
-    """
-    return quantize(x, bits, rng.random(tuple(x.shape)))
+__all__ = ["UNQUANTISED", "check_bits", "norm", "quantize"]
 
 
 def quantize(
     x: Float[Tensor, "*n L"], bits: int, uniform: Float64[np.ndarray, "*n L"]
 ) -> Float[Tensor, "*n L"]:
-    """Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q-1) − 1 levels.
+    """Q(x, q), unbiased: E[Q(x, q)] = x over uniform dice (Sun et al. 2022, section II).
 
-    ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one level higher where `uniform` lies below the fractional part.
-    Works in float64, since a level of 24 bits has no fraction left in float32.
+    Q(x)_i = ‖x‖₂ · sign(x_i) · ξ_i with s = 2^(q−1) − 1 levels: ξ_i is ⌊s|x_i|/‖x‖₂⌋/s, or one
+    level higher where `uniform` lies below the fractional part. Works in float64, since a level of
+    24 bits has no fraction left in float32.
+
+    Args:
+        x: a vector, or a row for each device, each with a norm of its own.
+        bits: q, from 2 to 24, or 32 for x as it is.
+        uniform: dice in [0, 1), one for each entry.
+
+    >>> quantize(torch.tensor([3.0, 0.0, -4.0]), 3, np.array([0.9, 0.5, 0.3]))  # ‖x‖/s = 5/3
+    tensor([ 1.6667,  0.0000, -5.0000])
     """
     check_bits(bits)
     if bits == UNQUANTISED or x.numel() == 0:
@@ -46,7 +44,7 @@ def quantize(
 
 
 def norm(x: Float[Tensor, "L"]) -> float:
-    """‖x‖₂ to the last digit as the quantiser has it: what goes with its levels over a wire.
+    """‖x‖₂ exactly as `quantize` computes it, for the wire format.
 
     >>> norm(torch.tensor([3.0, 0.0, -4.0]))
     5.0
@@ -64,9 +62,3 @@ def _scaled(x: Float[Tensor, "*n L"]) -> tuple[Tensor, Tensor, Tensor]:
     peak = torch.where(largest > 0, largest, 1.0)
     unit = exact / peak
     return peak, unit, torch.linalg.vector_norm(unit, dim=-1, keepdim=True)
-
-
-def check_bits(bits: int) -> None:
-    """Refuse a number of bits that the quantiser does not know."""
-    if not (2 <= bits <= 24 or bits == UNQUANTISED):
-        raise BadInput(f"bits = {bits}: must be from 2 to 24, or 32 for unquantised values")

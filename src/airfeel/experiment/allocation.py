@@ -1,22 +1,17 @@
 """One sky, several allocators: slots, rates, fairness and the distance to a proven bound."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64
 
 from airfeel.catalogues import ALLOCATORS
-from airfeel.experiment.figures import SKY, VERMILION, blank, save
-from airfeel.radio.allocate import Paper
-from airfeel.radio.bound import slots_bound
+from airfeel.radio.allocators.bound import slots_bound
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Division, divide
-from airfeel.types import BadInput, Fading
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from airfeel.radio.links import Links
+from airfeel.types import Fading
 
 
 @dataclass(frozen=True)
@@ -26,7 +21,7 @@ class Outcome:
     allocator: str
     division: Division
     seconds: float
-    over: float  # slots over the proven bound, less 1; NaN where no bound is known
+    over: float  # slots/bound − 1 with the proven bound; NaN where none is known
 
     @property
     def fairness(self) -> float:
@@ -69,59 +64,5 @@ def _bound(
     served = (power * fading.gain2.max(axis=1) > 0).all()
     if n > m or not served or bits == 0:
         return float("nan")
-    each = np.full(n, bits)
-    return slots_bound(power, fading.gain2, fading.noise, each, float(known), seconds)
-
-
-def read_gains(path: Path) -> Float64[np.ndarray, "N M"]:
-    """Channel gains |h| from a .npy or a .csv file, one row a device."""
-    try:
-        if path.suffix == ".npy":
-            gain = np.abs(np.load(path, allow_pickle=False)).astype(np.float64)
-        else:
-            gain = np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise BadInput(f"--gains {path}: cannot be read as .npy or .csv ({error})") from error
-    if gain.ndim != 2 or gain.size == 0 or not np.isfinite(gain).all() or (gain < 0).any():
-        raise BadInput(
-            f"--gains {path}: must hold one row a device and one column a sub-channel, all finite "
-            f"and at least 0; its shape is {gain.shape}"
-        )
-    return gain
-
-
-def draw(path: Path, found: list[Outcome], fading: Fading, power: Float64[np.ndarray, "N"]) -> None:
-    """The picture: gains as colour, owners as marks, and each sub-channel's water level."""
-    n, m = fading.gain.shape
-    figure = blank(0.28 * m + 2.5, len(found) * (0.2 * n + 2.2))
-    heights = [0.2 * n + 0.8, 1.4] * len(found)
-    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
-    with np.errstate(divide="ignore"):
-        decibels = 20.0 * np.log10(fading.gain)
-    decibels = np.maximum(decibels, decibels[np.isfinite(decibels)].max(initial=0.0) - 40.0)
-    for i, outcome in enumerate(found):
-        picture, levels = axes[2 * i, 0], axes[2 * i + 1, 0]
-        image = picture.imshow(decibels, aspect="auto", cmap="cividis", interpolation="nearest")
-        figure.colorbar(image, ax=picture, label="|h|² in dB", pad=0.01)
-        for owner in outcome.division.owner:
-            column = np.flatnonzero(owner >= 0)
-            picture.plot(column, owner[column], "o", ms=7, mfc="none", mec=VERMILION, mew=2)
-        slots = f"{outcome.division.slots:,} slots"
-        picture.set(title=f"{outcome.allocator}: {slots}", ylabel="device", xticks=range(m))
-        picture.set(yticks=range(0, n, max(n // 10, 1)))
-        _water(levels, outcome.division, fading)
-    save(figure, path, 150)
-
-
-def _water(axis: "Axes", division: Division, fading: Fading) -> None:
-    """Below each sub-channel its floor noise/|h|² for its owner, and on it the owner's power."""
-    owner = division.owner[0] if len(division.owner) else np.zeros(0, dtype=int)
-    column = np.flatnonzero(owner >= 0)
-    who = owner[column]
-    floor = 1e3 * fading.noise / fading.gain2[who, column]
-    axis.bar(column, floor, color="#999999", label="floor σ0²/|h|²")
-    axis.bar(column, 1e3 * division.power[who, column], bottom=floor, color=SKY, label="power")
-    axis.set(
-        xlim=(-0.5, fading.gain.shape[1] - 0.5), xlabel="sub-channel", ylabel="mW", yscale="log"
-    )
-    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    links = Links(power, fading.gain2, fading.noise, np.full(n, bits))
+    return slots_bound(links, float(known), seconds)

@@ -210,7 +210,7 @@ def _not_native(model: FlatModel, data: Dataset, rule: Rule, dropout: bool) -> s
         native.describe(model.module, data.shape)
     except native.Unsupported as error:
         return str(error)
-    return native.available()
+    return native.KERNEL.missing
 
 
 @cache

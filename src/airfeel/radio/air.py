@@ -28,10 +28,10 @@ def segment_energy(
     >>> segment_energy(torch.tensor([1.0, 2.0, 3.0]), 2)
     array([5., 9.])
     """
-    values, kernel = symbols.cpu().numpy(), native.kernel()
-    if kernel is not None and values.dtype in (np.float32, np.float64):
+    values = symbols.cpu().numpy()
+    if native.KERNEL.missing is None and values.dtype in (np.float32, np.float64):
         rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
-        energy = native.segment_energy(kernel, rows, subchannels)
+        energy = native.segment_energy(rows, subchannels)
         return energy.reshape(*values.shape[:-1], subchannels)
     sizes = segment_sizes(values.shape[-1], subchannels)
     squares = np.square(values, dtype=np.float64)

@@ -1,15 +1,14 @@
 """The digital phase: orthogonal sub-channels, one owner each, rates and slots."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float64, Int, Int64
 
-from airfeel.radio.allocate import Allocation, Allocator
+from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
-from airfeel.radio.power import rates
+from airfeel.radio.power import rates, single_rates
 from airfeel.radio.receive import arrivals, receive
 from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
 
@@ -57,7 +56,7 @@ def divide(
     batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
     amount, slots, gap = np.zeros((n, m)), 0, 0.0
     owners: list[Int[np.ndarray, "M"]] = []
-    best = _single_rates(power, fading).max(axis=1)
+    best = single_rates(power, fading.gain2, fading.noise).max(axis=1)
     order = devices[np.argsort(-best[devices], kind="stable")]
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
@@ -102,22 +101,17 @@ def _one_batch(
 
     The device of lowest max_m r goes first (ties: the higher index), one at a time.
     """
-    single = _single_rates(power, fading)
+    single = single_rates(power, fading.gain2, fading.noise)
     while len(team):
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
-            found = allocate(power[team], gain2, fading.noise, bits[team])
+            links = Links(power[team], gain2, fading.noise, bits[team])
+            found = allocate(links)
             if (rates(found.power, gain2, fading.noise) > _USABLE).all():
                 return team, found
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
         team = np.delete(team, weakest)
     return team, None
-
-
-def _single_rates(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndarray, "N M"]:
-    """r_{n,m} = log2(1 + P̄|h|²/σ0²) [bits/slot]."""
-    snr = power[:, None] * fading.gain2 / fading.noise
-    return np.asarray(np.log1p(snr) / math.log(2.0))
 
 
 def _all_reachable(rate: Float64[np.ndarray, "k M"]) -> bool:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from airfeel.radio import native
-from airfeel.radio.power import check_owner, check_radio
+from airfeel.radio.links import Links, check_owner
 from airfeel.types import BadInput
 
 Array = np.ndarray
@@ -16,8 +16,8 @@ Array = np.ndarray
 def bottleneck_matching(rate: Float[Array, "n m"]) -> Int[Array, "n"]:
     """One column for each row, all different, so that the smallest rate is as large as possible.
 
-    max over matchings of min_n rate[n, column_n] (Sun et al. 2022, Algorithm 2). Among the optimal
-    matchings the one with the largest sum of rates is returned.
+    max over matchings of min_n rate[n, column_n] (Sun et al. 2022, Algorithm 2, first step). Among
+    the optimal matchings the one with the largest sum of rates is returned.
 
     Args:
         rate: rate of each device (row) on each sub-channel (column), n ≤ m; any monotone unit
@@ -31,48 +31,28 @@ def bottleneck_matching(rate: Float[Array, "n m"]) -> Int[Array, "n"]:
         raise BadInput(f"rate has {n} rows and {m} columns: must have at most as many rows")
     if n == 0:
         return np.zeros(0, dtype=np.intp)
-    if not np.isfinite(rate).all():
-        raise BadInput(f"rate holds {rate[~np.isfinite(rate)][0]}: must be finite")
-    return _match(rate)
+    rate = np.asarray(rate, dtype=np.float64)
+    allowed = native.bottleneck_edges(rate) if native.KERNEL.missing is None else None
+    if allowed is None:
+        allowed = _bottleneck_edges(rate)
+    return np.asarray(linear_sum_assignment(allowed, maximize=True)[1])
 
 
-def assign_subchannels(
-    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float
-) -> Int[Array, "m"]:
+def assign_subchannels(links: Links) -> Int[Array, "m"]:
     """The owner of each sub-channel, −1 for none, as in Sun et al. 2022, Algorithm 2.
 
-    First one sub-channel for each device by bottleneck matching of the single-channel rates
-    log2(1 + power_n·gain2_{n,m}/noise); then the device of smallest rate takes its best remaining
-    sub-channel, as long as that raises its rate at equal power over its sub-channels; a device for
-    which it does not is served no more. Ties go to the lower index.
+    First one sub-channel for each device by bottleneck matching of the single-channel rates r_{n,m}
+    [nats/slot], then greedy completion as if all had the same bits. Ties go to the lower index.
 
-    Args:
-        power: power of each device [W].
-        gain2: |h|² of each device on each sub-channel, n ≤ m.
-        noise: noise variance σ0² [W].
-
-    >>> assign_subchannels(np.ones(2), np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]]), 1.0)
+    >>> gain2 = np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]])
+    >>> assign_subchannels(Links(np.ones(2), gain2, 1.0, np.ones(2)))
     array([1, 0, 0])
     """
-    check_radio(power, gain2, noise)
-    if power.size > gain2.shape[1]:
-        raise BadInput(
-            f"gain2 has {power.size} devices and {gain2.shape[1]} sub-channels: "
-            "must have at most as many devices"
-        )
-    return assign_legal(power, gain2, noise)
-
-
-def assign_legal(
-    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float
-) -> Int[Array, "m"]:
-    """`assign_subchannels` of what has been checked."""
-    snr = power[:, None] * gain2
-    snr /= noise
-    owner = np.full(gain2.shape[1], -1, dtype=np.int64)
-    if power.size:
-        owner[_match(np.log1p(snr))] = np.arange(power.size)
-    return _complete(snr, owner, np.ones(power.size))
+    snr = links.snr
+    n, m = snr.shape
+    owner = np.full(m, -1, dtype=np.int64)
+    owner[bottleneck_matching(np.log1p(snr))] = np.arange(n)
+    return complete_greedily(snr, owner, np.ones(n))
 
 
 def complete_greedily(
@@ -81,23 +61,36 @@ def complete_greedily(
     """Give the sub-channels that nobody owns, one at a time, to the slowest device.
 
     It takes the best one left if ΔR = Σ_{S∪m†} log(1 + snr/(|S|+1)) − Σ_S log(1 + snr/|S|) > 0,
-    else it leaves the willing (Sun et al. 2022, Algorithm 2, where all have the same bits).
+    otherwise it is removed from the candidates (Sun et al. 2022, Algorithm 2 and eq. (4), where all
+    have the same bits).
 
     Args:
         snr: power·gain2/noise of each device on each sub-channel, with its whole power.
         owner: device that owns each sub-channel already, −1 for none.
         bits: what each device has to send; the slowest has the smallest rate/bits.
+
+    >>> snr = np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]])
+    >>> complete_greedily(snr, np.array([1, 0, -1]), np.ones(2))
+    array([1, 0, 0])
     """
+    fits = owner.shape == snr.shape[1:] and bits.shape == snr.shape[:1]
+    if fits and native.KERNEL.missing is None:
+        completed = native.complete(snr, owner, bits)
+        if completed is not None:
+            return completed
     check_owner(owner, *snr.shape)
     if bits.shape != snr.shape[:1] or not (bits > 0.0).all():
         raise BadInput(f"bits = {bits}: must be {snr.shape[0]} numbers above 0")
-    return _complete(snr, owner, bits)
+    return _complete(np.asarray(snr, dtype=np.float64), owner.astype(np.int64), bits)
 
 
 def sum_rate_assignment(rate: Float[Array, "n m"]) -> Int[Array, "m"]:
     """The owner of each sub-channel by the largest sum of rates (Hungarian method).
 
     One sub-channel for each device first; what is left over is matched again until none is left.
+
+    Args:
+        rate: rate of each device (row) on each sub-channel (column), in any unit.
 
     >>> sum_rate_assignment(np.array([[5.0, 4.0], [3.0, 1.0]]))
     array([1, 0])
@@ -110,29 +103,19 @@ def sum_rate_assignment(rate: Float[Array, "n m"]) -> Int[Array, "m"]:
     return owner
 
 
-def _match(rate: Float[Array, "n m"]) -> Int[Array, "n"]:
-    """`bottleneck_matching` of what has been checked."""
-    rate, kernel = np.asarray(rate, dtype=np.float64), native.kernel()
-    allowed = native.bottleneck_edges(kernel, rate) if kernel else _bottleneck_edges(rate)
-    return np.asarray(linear_sum_assignment(allowed, maximize=True)[1])
-
-
 def _complete(
     snr: Float[Array, "n m"], owner: Int[Array, "m"], bits: Float[Array, "n"]
 ) -> Int[Array, "m"]:
-    """`complete_greedily` of what has been checked.
+    """The plain reading of `complete_greedily`, which fills the owners in.
 
     The C library's log1p and sums from left to right, not NumPy's: so the kernel computes the same.
     """
-    if kernel := native.kernel():
-        return native.complete(kernel, snr, owner, bits)
-    snr, owner = np.asarray(snr, dtype=np.float64), owner.astype(np.int64)
     free = np.flatnonzero(owner < 0)
     held = [np.flatnonzero(owner == n).tolist() for n in range(snr.shape[0])]
     speed = np.array([_speed(snr[n, held[n]], bits[n]) for n in range(snr.shape[0])])
     while speed.size and free.size:
         slowest = int(speed.argmin())
-        if speed[slowest] == np.inf:  # nobody is willing any more
+        if speed[slowest] == np.inf:  # no candidate is left
             break
         pick = int(snr[slowest, free].argmax())
         wider = [*held[slowest], int(free[pick])]
@@ -160,6 +143,8 @@ def _bottleneck_edges(rate: Float[Array, "n m"]) -> Float[Array, "n m"]:
     No threshold above the smallest row maximum (for a square matrix also column maximum) can do,
     and the answer is mostly near it: gallop down from there, then bisect.
     """
+    if not np.isfinite(rate).all():
+        raise BadInput(f"rate holds {rate[~np.isfinite(rate)][0]}: must be finite")
     n, m = rate.shape
     top = rate.max(axis=1).min()
     if n == m:

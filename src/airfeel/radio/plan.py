@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from airfeel.radio.air import needed_energy
-from airfeel.radio.allocate import Allocator, Paper
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Division, divide, silence
+from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.ranges import about
 from airfeel.segments import air_slots

@@ -1,93 +1,64 @@
-"""Power of each device over its sub-channels: water-filling in closed form, and the rates."""
+"""Rates and slots of given powers, and water-filling row by row.
+
+r_{n,m}, R_n and U_n of Sun et al. 2022, section III, and the arithmetic of eq. (5).
+"""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from airfeel.radio import native
 from airfeel.types import BadInput
 
 Array = np.ndarray
 
 
-def water_filling(power: float, gain2: Float[Array, "k"], noise: float) -> Float[Array, "k"]:
-    """The split of one device's power over its sub-channels that maximises its rate.
-
-    Maximises Σ log2(1 + p_m·gain2_m/noise) subject to Σ p_m = power, p ≥ 0; the answer is
-    p_m = max(level − noise/gain2_m, 0) (Sun et al. 2022, Algorithm 2). A zero gain gets nothing,
-    and if every gain is zero nothing is spent.
-
-    Args:
-        power: total power of the device [W].
-        gain2: |h|² of its sub-channels.
-        noise: noise variance σ0² [W].
-
-    >>> water_filling(3.0, np.array([1.0, 0.5, 0.1]), 1.0)
-    array([2., 1., 0.])
-    """
-    check_radio(np.array([power], dtype=float), gain2[None], noise)
-    order = np.argsort(-gain2, kind="stable")
-    filled = np.empty(gain2.size)
-    filled[order] = _fill_sorted(np.array([power], dtype=float), gain2[None, order], noise)[0]
-    return filled
-
-
-def water_fill_all(
-    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Int[Array, "m"]
+def single_rates(
+    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float
 ) -> Float[Array, "n m"]:
-    """Water-filling of every device over the sub-channels it owns; all other entries are 0.
+    """The rate of each device on each sub-channel, had it only that one and all its power on it.
+
+    r_{n,m} = log2(1 + P̄_n|h_{n,m}|²/σ0²) [bits/slot] (Sun et al. 2022, section III).
 
     Args:
-        power: total power of each device [W].
+        power: power P̄_n of each device [W].
         gain2: |h|² of each device on each sub-channel.
         noise: noise variance σ0² [W].
-        owner: device that owns each sub-channel, −1 for none.
+
+    >>> single_rates(np.array([1.0, 3.0]), np.ones((2, 1)), 1.0)
+    array([[1.],
+           [2.]])
     """
-    check_radio(power, gain2, noise)
-    check_owner(owner, *gain2.shape)
-    return fill_legal(power, gain2, noise, owner)
-
-
-def fill_legal(
-    power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float, owner: Int[Array, "m"]
-) -> Float[Array, "n m"]:
-    """`water_fill_all` of what has been checked."""
-    if kernel := native.kernel():
-        return native.fill(kernel, power, gain2, noise, owner)
-    power, gain2 = np.asarray(power, dtype=np.float64), np.asarray(gain2, dtype=np.float64)
-    column = np.flatnonzero(owner >= 0)
-    who = owner[column]
-    order = np.lexsort((-gain2[who, column], who))
-    column, who = column[order], who[order]
-    held = np.bincount(who, minlength=power.size)
-    place = np.arange(who.size) - (np.cumsum(held) - held)[who]
-    # One row for each device, best gain first; the padding has zero gain and so gets no power.
-    rows = np.zeros((power.size, int(held.max(initial=0))))
-    rows[who, place] = gain2[who, column]
-    filled = np.zeros(gain2.shape)
-    filled[who, column] = _fill_sorted(power, rows, noise)[who, place]
-    return filled
-
-
-def equal_power_all(power: Float[Array, "n"], owner: Int[Array, "m"]) -> Float[Array, "n m"]:
-    """Every device's power in equal shares over the sub-channels it owns; all else is 0."""
-    check_owner(owner, power.size, owner.size)
-    column = np.flatnonzero(owner >= 0)
-    who = owner[column]
-    share = np.zeros((power.size, owner.size))
-    share[who, column] = power[who] / np.bincount(who, minlength=power.size)[who]
-    return share
+    return np.asarray(np.log1p(power[:, None] * gain2 / noise) / np.log(2.0))
 
 
 def rates(
     power: Float[Array, "n m"], gain2: Float[Array, "n m"], noise: float
 ) -> Float[Array, "n"]:
-    """Bits that each device sends in a slot: R_n = Σ_m log2(1 + P_{n,m}|h_{n,m}|²/σ0²)."""
+    """Bits that each device sends per slot: R_n = Σ_m log2(1 + P_{n,m}|h_{n,m}|²/σ0²), eq. (3).
+
+    Args:
+        power: power of each device on each sub-channel [W], 0 where it does not send.
+        gain2: |h|² of each device on each sub-channel.
+        noise: noise variance σ0² [W].
+
+    >>> rates(np.array([[1.0, 3.0]]), np.ones((1, 2)), 1.0)
+    array([3.])
+    """
     snr: Array = power * gain2 / noise
     return np.asarray(np.log1p(snr).sum(axis=1) / np.log(2.0))
 
 
 def needed_slots(rate: Float[Array, "n"], bits: Float[Array, "n"]) -> Float[Array, "n"]:
-    """Slots of each device, ⌈bits/rate⌉; 0 without bits, ∞ where bits are due at no rate."""
+    """Slots of each device, ⌈bits/rate⌉; 0 without bits, ∞ where bits are due at no rate.
+
+    U[l]_t of Sun et al. 2022, section II, is the largest of them.
+
+    Args:
+        rate: R_n of each device [bits/slot].
+        bits: what each device has to send.
+
+    >>> needed_slots(np.array([2.0, 2.0, 0.0, 0.0]), np.array([6.0, 7.0, 0.0, 1.0]))
+    array([ 3.,  4.,  0., inf])
+    """
     with np.errstate(divide="ignore", over="ignore"):
         slots = np.ceil(bits / np.where(bits > 0.0, rate, 1.0))
     return np.asarray(slots)
@@ -96,12 +67,21 @@ def needed_slots(rate: Float[Array, "n"], bits: Float[Array, "n"]) -> Float[Arra
 def best_rates(
     power: Float[Array, "r"], gain2: Float[Array, "r k"], noise: float
 ) -> Float[Array, "r"]:
-    """The water-filled rate [bits/slot] of each row: one device's power and the gains it holds."""
+    """The water-filled rate [bits/slot] of each row: one device's power and the gains it holds.
+
+    Args:
+        power: power of each row's device [W].
+        gain2: |h|² of the sub-channels that it holds, in any order.
+        noise: noise variance σ0² [W].
+
+    >>> best_rates(np.array([3.0]), np.array([[0.1, 1.0, 0.5]]), 1.0).round(2)
+    array([2.17])
+    """
     gain2 = -np.sort(-gain2, axis=1)
-    return rates(_fill_sorted(power, gain2, noise), gain2, noise)
+    return rates(fill_sorted(power, gain2, noise), gain2, noise)
 
 
-def _fill_sorted(
+def fill_sorted(
     power: Float[Array, "n"], gain2: Float[Array, "n k"], noise: float
 ) -> Float[Array, "n k"]:
     """Water-filling of each row, whose gains are sorted from the best to the worst.
@@ -109,6 +89,9 @@ def _fill_sorted(
     Heights are measured from the lowest floor and in units of the row's power:
     d_i = (noise/gain2_i − noise/gain2_1)/power. Every flooded floor then has d_i < 1, so the depths
     1/k·(1 + Σ d) − d_i lose nothing to cancellation however far the gains lie apart.
+
+    >>> fill_sorted(np.array([3.0]), np.array([[1.0, 0.5, 0.1]]), 1.0)
+    array([[2., 1., 0.]])
     """
     if gain2.shape[1] == 0:
         return np.zeros(gain2.shape)
@@ -128,11 +111,8 @@ def _fill_sorted(
 
 def check_radio(power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: float) -> None:
     """Refuse powers, gains or noise that no radio has, by name."""
-    check_shapes(power, gain2)
-    for name, array in (("power", power), ("gain2", gain2)):
-        if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
-            bad = array[~((array >= 0.0) & (array < np.inf))][0]
-            raise BadInput(f"{name} holds {bad}: must be finite and at least 0")
+    check_amounts("power", power)
+    check_amounts("gain2", gain2)
     if not 0.0 < noise < np.inf:
         raise BadInput(f"noise = {noise}: must be finite and above 0")
     if gain2.size:
@@ -141,17 +121,8 @@ def check_radio(power: Float[Array, "n"], gain2: Float[Array, "n m"], noise: flo
             raise BadInput(f"power * gain2 / noise = {top}: must be finite")
 
 
-def check_shapes(power: Float[Array, "n"], gain2: Float[Array, "n m"]) -> None:
-    """Refuse powers and gains that are not of the same devices."""
-    if gain2.ndim != 2 or power.shape != gain2.shape[:1]:
-        shapes = f"power has shape {power.shape} and gain2 {gain2.shape}"
-        raise BadInput(f"{shapes}: must be (n,) and (n, m)")
-
-
-def check_owner(owner: Int[Array, "m"], devices: int, channels: int) -> None:
-    """Refuse an owner that is neither a device nor −1 (nobody)."""
-    if owner.shape != (channels,):
-        raise BadInput(f"owner has shape {owner.shape}: must be ({channels},)")
-    if owner.size and not (owner.min() >= -1 and owner.max() < devices):
-        bad = owner[(owner < -1) | (owner >= devices)][0]
-        raise BadInput(f"owner holds {bad}: must be -1 or a device below {devices}")
+def check_amounts(name: str, array: Float[Array, "..."]) -> None:
+    """Refuse numbers that are negative or not finite."""
+    if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
+        bad = array[~((array >= 0.0) & (array < np.inf))][0]
+        raise BadInput(f"{name} holds {bad}: must be finite and at least 0")

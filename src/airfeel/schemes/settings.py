@@ -8,7 +8,7 @@ from airfeel.catalogue import Choice
 from airfeel.catalogues import INVITES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
-from airfeel.radio.allocate import Allocator
+from airfeel.radio.links import Allocator
 from airfeel.radio.plan import Schedule
 from airfeel.server.steps import Add
 from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float64, Int64, UInt
 
+from airfeel.bits import QUANTISED
 from airfeel.types import BadInput
 
 MAX_DIM = 2**31 - 1
@@ -151,7 +152,7 @@ def from_raw(values: Float[np.ndarray, "n"]) -> Values:
 
 def check_bits(bits: int) -> None:
     """Refuse a number of bits that the format does not know."""
-    if not (2 <= bits <= 24 or bits in RAW):
+    if bits not in QUANTISED and bits not in RAW:
         raise WireError(f"bits = {bits}: must be from 2 to 24, 32 or 64")
 
 

@@ -5,22 +5,35 @@ give the same bits, but for the last digit of a quantiser's norm.
 """
 
 import ctypes
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compiled import library, library_if_any
+from airfeel.compiled import COUNT, FUSED, REAL, Kernel, Numbers, Signature
 from airfeel.types import BadInput
 
-SOURCES = Path(__file__).parent
 _NAMES = {torch.float32: "float32", torch.float64: "float64"}
-_POINTER, _COUNT = ctypes.c_void_p, ctypes.c_int64
 _NO_MEMORY = 1
+
+
+def _signatures(kind: str) -> dict[str, Signature]:
+    """Of the functions on numbers of one type."""
+    x, x_out = Numbers(kind), Numbers(kind, written=True)
+    index, index_out, dice = Numbers(np.int64), Numbers(np.int64, written=True), Numbers(np.float64)
+    status, finite, sent = ctypes.c_int, Numbers(np.bool_, written=True), (index, x, COUNT)
+    return {
+        f"top_k_{kind}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
+        f"add_{kind}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
+        f"keep_{kind}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
+        f"norm_{kind}": (REAL, (x, COUNT)),
+        f"quantize_{kind}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
+    }
+
+
+KERNEL = Kernel(Path(__file__).parent, FUSED, _signatures("float32") | _signatures("float64"))
 
 
 def serves(*tensors: Tensor) -> bool:
@@ -30,14 +43,17 @@ def serves(*tensors: Tensor) -> bool:
         kind in _NAMES
         and tensors[0].shape[-1] < 2**32
         and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in tensors)
-        and library_if_any(SOURCES) is not None
+        and KERNEL.missing is None
     )
 
 
 def top_k(x: Float[Tensor, "n D"], k: int, support: Int64[Tensor, "K"]) -> Int64[Tensor, "n {k}"]:
     """Of each row, the sorted indices of the k largest |x| outside `support`, ties to the lower."""
     out = torch.empty((len(x), k), dtype=torch.int64)
-    _called("top_k", x, *x.shape, support.contiguous(), len(support), k, out)
+    status = _run("top_k", x, *x.shape, support.contiguous(), len(support), k, out)
+    if status == _NO_MEMORY:
+        raise MemoryError(f"no memory for a mask over {x.shape[-1]} entries")
+    _check_inside("top_k", status, x)
     return out
 
 
@@ -49,8 +65,9 @@ def add(
 ) -> Bool[np.ndarray, "n"]:
     """x = delta + memory[places], and which rows are finite; others are left with the memory."""
     _check_same("shapes", delta.shape, x.shape, (len(places), memory.shape[1]))
+    _check_rows(places, memory)
     finite = np.empty(len(x), dtype=bool)
-    _called("add", delta, memory, _rows(places, memory), *x.shape, x, finite)
+    _run("add", delta, memory, places, *x.shape, x, finite)
     return finite
 
 
@@ -65,74 +82,52 @@ def keep(
     places: Int64[np.ndarray, "r"],
 ) -> None:
     """memory[places] = x[rows] − what was sent; x itself may be the memory."""
-    _check_same("widths", x.shape[1], memory.shape[1])
+    _check_same("widths", x.shape[1:], memory.shape[1:])
     _check_same("shapes", common.shape, (len(x), len(support)))
     _check_same("shapes", index.shape, value.shape, (len(x), value.shape[1]))
     _check_same("shapes", rows.shape, places.shape)
+    _check_rows(rows, x)
+    _check_rows(places, memory)
     sent = (support.contiguous(), common, len(support), index.contiguous(), value, index.shape[1])
-    where = (_rows(rows, x), _rows(places, memory), len(rows))
-    _called("keep", x, x.shape[1], *sent, *where, memory)
+    status = _run("keep", x, x.shape[1], *sent, rows, places, len(rows), memory)
+    _check_inside("keep", status, x)
 
 
 def quantize(
     x: Float[Tensor, "n L"], last: int, dice: Float64[np.ndarray, "n L"]
 ) -> Float[Tensor, "n L"]:
-    """Each row in whole shares, `last` to its norm, up where the die lies below the fraction."""
+    """Stochastically round each row's |x|/‖x‖ to one of `last` levels above zero.
+
+    A value goes up where its die lies below the fraction of a level that it has left.
+    """
     _check_same("shapes", x.shape, dice.shape)
     if dice.strides[1] != dice.itemsize:
         dice = np.ascontiguousarray(dice)
-    value = torch.empty_like(x)
-    _called("quantize", x, *x.shape, last, dice, dice.strides[0] // dice.itemsize, value)
+    value, stride = torch.empty_like(x), dice.strides[0] // dice.itemsize
+    _run("quantize", x, *x.shape, last, dice[:1], stride, value)  # its rows may lie apart
     return value
 
 
 def norm(x: Float[Tensor, "L"]) -> float:
     """‖x‖₂, as `quantize` has it."""
-    return float(_function(f"norm_{_NAMES[x.dtype]}")(x.data_ptr(), len(x)))
+    return KERNEL[f"norm_{_NAMES[x.dtype]}"](x, len(x))
 
 
-_ARGUMENTS: dict[str, Any] = {
-    "top_k": (_POINTER, _COUNT, _COUNT, _POINTER, _COUNT, _COUNT, _POINTER),
-    "add": (_POINTER, _POINTER, _POINTER, _COUNT, _COUNT, _POINTER, _POINTER),
-    "keep": (_POINTER, _COUNT, *(_POINTER, _POINTER, _COUNT) * 3, _POINTER),
-    "norm": (_POINTER, _COUNT),
-    "quantize": (_POINTER, _COUNT, _COUNT, ctypes.c_double, _POINTER, _COUNT, _POINTER),
-}
-_RESULTS: dict[str, Any] = {"norm": ctypes.c_double, "add": None, "quantize": None}
+def _run(name: str, x: Tensor, *arguments: Tensor | np.ndarray | int) -> float | None:
+    """Run the function for numbers of x's type; returns its status, if it has one."""
+    return KERNEL[f"{name}_{_NAMES[x.dtype]}"](x, *arguments)
 
 
-@cache
-def _function(name: str) -> Any:
-    function = library(SOURCES)[f"airfeel_{name}"]
-    what = name.rpartition("_")[0]
-    function.argtypes = _ARGUMENTS[what]
-    function.restype = _RESULTS.get(what, ctypes.c_int)
-    return function
-
-
-def _called(name: str, x: Tensor, *arguments: Tensor | np.ndarray | int) -> None:
-    """Call a function on numbers of x's type, and raise what it complains of."""
-    status = _function(f"{name}_{_NAMES[x.dtype]}")(*map(_plain, (x, *arguments)))
-    if status == _NO_MEMORY:
-        raise MemoryError(f"no memory for a mask over {x.shape[-1]} entries")
+def _check_inside(name: str, status: float | None, x: Tensor) -> None:
     if status:
         raise IndexError(f"{name}: an index lies outside of the vector's {x.shape[-1]} entries")
 
 
-def _check_same(what: str, *things: Any) -> None:
-    if any(thing != things[0] for thing in things):
-        raise BadInput(f"{what} {', '.join(str(t) for t in things)}: must be the same")
+def _check_same(what: str, *shapes: tuple[int, ...]) -> None:
+    if any(shape != shapes[0] for shape in shapes):
+        raise BadInput(f"{what} {', '.join(str(s) for s in shapes)}: must be the same")
 
 
-def _rows(rows: Int64[np.ndarray, "r"], tensor: Tensor) -> Int64[np.ndarray, "r"]:
-    """The numbers of some rows, if all of them exist."""
+def _check_rows(rows: Int64[np.ndarray, "r"], tensor: Tensor) -> None:
     if len(rows) and not 0 <= rows.min() <= rows.max() < len(tensor):
         raise IndexError(f"rows {rows.min()} to {rows.max()}: there are {len(tensor)}")
-    return np.ascontiguousarray(rows, np.int64)
-
-
-def _plain(argument: Tensor | np.ndarray | int) -> int:
-    """An argument as C knows it."""
-    if isinstance(argument, Tensor):
-        return argument.data_ptr()
-    return argument.ctypes.data if isinstance(argument, np.ndarray) else argument

@@ -37,8 +37,10 @@ template <class T> Key<T> key_of(T x) {
 }
 
 template <class T> T value_of(Key<T> key) {
-    T x = 0;
-    if (key) key -= 1, std::memcpy(&x, &key, sizeof x);
+    if (key == 0) return 0;
+    T x;
+    key -= 1;
+    std::memcpy(&x, &key, sizeof x);
     return x;
 }
 
@@ -100,14 +102,17 @@ template <class K> K kth_largest(K* key, int64_t n, int64_t k, int64_t& above) {
     }
 }
 
-// A key that some more than k keys reach, judged by one key in 17; at least 1.
+// A key slightly below the k-th largest, estimated from every 17th key; at least 1. Why these numbers:
+// see masks.py. No result depends on them.
+constexpr int64_t STRIDE = 17, SPARE = 20;
+inline int64_t with_margin(int64_t k) { return k + k / 5; }
+
 template <class T> Key<T> guess(const Entries<T>& entries, int64_t k) {
-    constexpr int64_t stride = 17;
     constexpr int shift = 8 * sizeof(T) - 1 - WIDTH;  // the exponent, and some of the mantissa
     auto at = [&](int64_t i) { return entries.key(i); };
     int64_t above;
-    const int64_t bin =
-        Histogram(at, entries.size, stride, shift).reach(20 + (k + k / 5) / stride, above);
+    const int64_t wanted = SPARE + with_margin(k) / STRIDE;
+    const int64_t bin = Histogram(at, entries.size, STRIDE, shift).reach(wanted, above);
     return bin ? Key<T>(bin) << shift : Key<T>(1);
 }
 
@@ -279,7 +284,8 @@ struct Norm {
     double value() const { return peak * length; }
 };
 
-// x in whole shares, `last` to its norm: rounded up where the die lies below the fraction, else down.
+// Stochastically rounds |x|/‖x‖ to one of `last` levels above zero: up where the die lies below the
+// fraction of a level that is left, else down.
 template <class T> void quantize(const T* x, int64_t n, double last, const double* die, T* value) {
     const Norm norm(x, n);
     const double factor = last / (norm.length > 0 ? norm.length : 1.0), whole = norm.value();

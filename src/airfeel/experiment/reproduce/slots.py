@@ -9,10 +9,11 @@ from jaxtyping import Float64, Int64
 from scipy.stats import t
 
 from airfeel.compress.codecs import TimeCorrelated, TopK
-from airfeel.radio.allocate import Paper
+from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import divide
 from airfeel.radio.fading import rayleigh
 from airfeel.radio.invite import lowest
+from airfeel.radio.links import Links
 from airfeel.radio.power import rates
 from airfeel.radio.remaining import remaining_power
 from airfeel.segments import air_slots
@@ -104,7 +105,7 @@ def draw_skies(
 
 def _slowest(uplink: Uplink, gain2: Float64[Array, "k M"]) -> float:
     power, bits = np.full(len(gain2), uplink.power), np.ones(len(gain2))
-    found = Paper()(power, gain2, uplink.noise, bits)
+    found = Paper()(Links(power, gain2, uplink.noise, bits))
     return float(rates(found.power, gain2, uplink.noise).min())
 
 

@@ -1,7 +1,7 @@
-"""Local SGD in C++ for sequential networks of convolutions and linear layers, one core a call.
+"""Local SGD in C++ for sequential networks of convolutions and linear layers, one core per call.
 
 The kernel is compiled on first use by the system's C++ compiler. It releases the interpreter lock:
-one Python thread a core trains one device each, and how devices are shared out changes no bit of
+one Python thread per core trains one device each, and how devices are shared out changes no bit of
 the result. A thread keeps the memory of its last network until it ends.
 """
 
@@ -14,23 +14,32 @@ import torch
 from jaxtyping import Float32, Float64
 from torch import Tensor
 
-from airfeel.compiled import BuildError, library
+from airfeel.compiled import COUNT, FUSED, Kernel, Numbers
 from airfeel.learn.native.describe import Network, Unsupported, describe
 from airfeel.types import BadInput
 
-__all__ = ["Network", "Unsupported", "available", "describe", "local_sgd"]
+__all__ = ["KERNEL", "Network", "Unsupported", "describe", "local_sgd"]
 
 Array = Tensor | np.ndarray
-SOURCES = Path(__file__).parent
-
-
-def available() -> str | None:
-    """None if the kernel works here (building it if need be), else the reason why it does not."""
-    try:
-        library(SOURCES)
-    except BuildError as error:
-        return str(error)
-    return None
+_FLOATS, _INTEGERS = Numbers(np.float32), Numbers(np.int64)
+KERNEL = Kernel(
+    Path(__file__).parent,
+    FUSED,
+    {
+        "local_sgd": (
+            ctypes.c_int,
+            (
+                *(_INTEGERS, COUNT),  # the network's table, its layers
+                *(_FLOATS, COUNT),  # theta, its parameters
+                *(Numbers(None), COUNT, _INTEGERS),  # samples, whether they are bytes, labels
+                *(_FLOATS, _FLOATS),  # shift, scale
+                *(_INTEGERS, COUNT, COUNT, COUNT),  # batches: devices, steps, samples per step
+                ctypes.c_float,  # learning rate
+                *(Numbers(np.float32, written=True), Numbers(np.float64, written=True)),  # Δ, loss
+            ),
+        )
+    },
+)
 
 
 def local_sgd(
@@ -53,7 +62,7 @@ def local_sgd(
 
     theta:         w, float32 [D], in PyTorch's order of parameters
     x, y:          samples, uint8 or float32 [S, C, height, width], and labels, int64 [S]
-    batches:       sample indices, int64 [n, H, B]: n devices, H steps, B samples a step
+    batches:       sample indices, int64 [n, H, B]: n devices, H steps, B samples per step
     learning_rate: η
     shift, scale:  for each channel, float32 [C]
     out:           receives Δ, float32 [n, D]; allocated if None
@@ -75,13 +84,13 @@ def local_sgd(
     _check_values(network, labels, index, learning_rate, delta)
     if np.may_share_memory(delta, w):
         raise BadInput("out: shares memory with theta, must have its own")
-    status = library(SOURCES).airfeel_local_sgd(
-        *(_address(network.table), ctypes.c_int64(len(network.table))),
-        *(_address(w), ctypes.c_int64(w.size)),
-        *(_address(samples), ctypes.c_int64(samples.dtype == np.uint8), _address(labels)),
-        *(_address(a) for a in moves),
-        *(_address(index), ctypes.c_int64(n), ctypes.c_int64(steps), ctypes.c_int64(size)),
-        *(ctypes.c_float(learning_rate), _address(delta), _address(loss)),
+    status = KERNEL["local_sgd"](
+        *(network.table, len(network.table)),
+        *(w, w.size),
+        *(samples, samples.dtype == np.uint8, labels),
+        *moves,
+        *(index, n, steps, size),
+        *(learning_rate, delta, loss),
     )
     if status:
         raise MemoryError(f"no memory for a mini-batch of {size} samples in this network")
@@ -127,7 +136,3 @@ def _check_range(name: str, values: np.ndarray, end: int, what: str) -> None:
     if values.size and (values.min() < 0 or values.max() >= end):
         bad = values[(values < 0) | (values >= end)][0]
         raise BadInput(f"{name}: {what} include {bad}, must be at least 0 and below {end}")
-
-
-def _address(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)

@@ -6,6 +6,7 @@
 // they are gathered into lists: by output channel for the weights, by position for the input.
 #pragma once
 
+#include "active.hpp"
 #include "product.hpp"
 #include "stage.hpp"
 #include "sums.hpp"
@@ -69,7 +70,10 @@ class Conv final : public Stage {
 
     void backward(int sample, const float* x, const float* dy) override {
         pass_bias(sample, dy);
-        sparse_ ? backward_sparse(sample, x, dy) : backward_dense(x);
+        if (sparse_)
+            backward_sparse(sample, x, dy);
+        else
+            backward_dense(x);
     }
 
     void end_step(float rate) override {
@@ -89,8 +93,10 @@ class Conv final : public Stage {
     // Some rows of the convolution from row r on, before pooling.
     void convolve(const float* x, int r, int rows, float* to, ptrdiff_t to_row) {
         x += r * in.row();
-        if (tiled_)
-            return winograd_.forward(x, in.row(), rows / 2, weights.bias.data(), relu, to, to_row);
+        if (tiled_) {
+            winograd_.forward(x, in.row(), rows / 2, weights.bias.data(), relu, to, to_row);
+            return;
+        }
         for (int i = 0; i < rows; ++i) convolve_row(x + i * in.row(), to + i * to_row);
     }
 
@@ -99,14 +105,22 @@ class Conv final : public Stage {
     void convolve_row(const float* x, float* to) {
         const bool solid = in.channels == in.stride;
         Product p;
-        p.rows = width_, p.vectors = out.vectors();
-        p.outer = k_, p.inner = solid ? 1 : k_, p.depth = solid ? k_ * in.stride : in.channels;
-        p.a = x, p.a_depth = 1;
-        p.a_outer = in.row(), p.a_inner = p.a_row = in.stride;
-        p.b = weights.value.data(), p.b_depth = weights.columns;
+        p.rows = width_;
+        p.vectors = out.vectors();
+        p.outer = k_;
+        p.inner = solid ? 1 : k_;
+        p.depth = solid ? k_ * in.stride : in.channels;
+        p.a = x;
+        p.a_depth = 1;
+        p.a_outer = in.row();
+        p.a_inner = p.a_row = in.stride;
+        p.b = weights.value.data();
+        p.b_depth = weights.columns;
         p.b_inner = (solid ? k_ : 1) * in.stride * weights.columns;
-        p.out = to, p.out_row = out.stride;
-        p.bias = weights.bias.data(), p.relu = relu;
+        p.out = to;
+        p.out_row = out.stride;
+        p.bias = weights.bias.data();
+        p.relu = relu;
         multiply(p);
     }
 
@@ -173,11 +187,20 @@ class Conv final : public Stage {
     // laid out as a dense image, and that of the weights is a product over its pixels.
     void backward_dense(const float* x) {
         Product p;
-        p.rows = k_ * in.stride, p.vectors = out.vectors();
-        p.outer = height_, p.inner = 1, p.depth = width_;
-        p.a_outer = in.row(), p.a_inner = 0, p.a_row = 1, p.a_depth = in.stride;
-        p.b = dense_dy_.data(), p.b_depth = out.stride, p.b_inner = ptrdiff_t{width_} * out.stride;
-        p.out_row = weights.columns, p.add = true;
+        p.rows = k_ * in.stride;
+        p.vectors = out.vectors();
+        p.outer = height_;
+        p.inner = 1;
+        p.depth = width_;
+        p.a_outer = in.row();
+        p.a_inner = 0;
+        p.a_row = 1;
+        p.a_depth = in.stride;
+        p.b = dense_dy_.data();
+        p.b_depth = out.stride;
+        p.b_inner = ptrdiff_t{width_} * out.stride;
+        p.out_row = weights.columns;
+        p.add = true;
         for (int i = 0; i < k_; ++i) {
             p.a = x + i * in.row();
             p.out = gradient_.data() + ptrdiff_t{i} * k_ * in.stride * weights.columns;
@@ -190,7 +213,10 @@ class Conv final : public Stage {
         auto pixel = [&](int y, int x) {
             return &dense_dy_[(ptrdiff_t{y} * width_ + x) * out.stride + v];
         };
-        if (!pool) return store(pixel(r, c), g);
+        if (!pool) {
+            store(pixel(r, c), g);
+            return;
+        }
         const IntVec who = load(choice(sample) + out.at(r, c) + v);
         for (int i = 0; i < 4; ++i)
             store(pixel(2 * r + i / 2, 2 * c + i % 2), who == IntVec{} + i ? g : Vec{});

@@ -23,10 +23,15 @@ class Linear {
 
     void forward(const float* x) {
         Product p = product(batch_, weights.columns, weights.rows());
-        p.a = x, p.a_row = weights.rows(), p.a_depth = 1;
-        p.b = weights.value.data(), p.b_depth = weights.columns;
-        p.out = output.data(), p.out_row = weights.columns;
-        p.bias = weights.bias.data(), p.relu = relu_;
+        p.a = x;
+        p.a_row = weights.rows();
+        p.a_depth = 1;
+        p.b = weights.value.data();
+        p.b_depth = weights.columns;
+        p.out = output.data();
+        p.out_row = weights.columns;
+        p.bias = weights.bias.data();
+        p.relu = relu_;
         multiply(p);
     }
 
@@ -36,10 +41,15 @@ class Linear {
         if (relu_) mask();
         if (dx.size()) backward_input();
         Product p = product(weights.rows(), weights.columns, batch_);
-        p.a = x, p.a_row = 1, p.a_depth = weights.rows();
-        p.b = dy.data(), p.b_depth = weights.columns;
-        p.out = weights.value.data(), p.out_row = weights.columns;
-        p.add = true, p.factor = -rate;
+        p.a = x;
+        p.a_row = 1;
+        p.a_depth = weights.rows();
+        p.b = dy.data();
+        p.b_depth = weights.columns;
+        p.out = weights.value.data();
+        p.out_row = weights.columns;
+        p.add = true;
+        p.factor = -rate;
         multiply(p);
         step_bias(rate);
     }
@@ -50,8 +60,11 @@ class Linear {
    private:
     static Product product(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth) {
         Product p;
-        p.rows = int(rows), p.vectors = int(columns / lanes);
-        p.outer = p.inner = 1, p.depth = int(depth), p.part = 64;
+        p.rows = int(rows);
+        p.vectors = int(columns / lanes);
+        p.outer = p.inner = 1;
+        p.depth = int(depth);
+        p.part = 64;
         p.a_outer = p.a_inner = p.b_inner = 0;
         return p;
     }
@@ -64,9 +77,13 @@ class Linear {
     void backward_input() {
         transpose(weights, filters_);
         Product p = product(batch_, weights.rows(), weights.outputs);
-        p.a = dy.data(), p.a_row = weights.columns, p.a_depth = 1;
-        p.b = filters_.data(), p.b_depth = weights.rows();
-        p.out = dx.data(), p.out_row = weights.rows();
+        p.a = dy.data();
+        p.a_row = weights.columns;
+        p.a_depth = 1;
+        p.b = filters_.data();
+        p.b_depth = weights.rows();
+        p.out = dx.data();
+        p.out_row = weights.rows();
         multiply(p);
     }
 
@@ -96,7 +113,10 @@ inline double cross_entropy(const float* logits, int classes, int64_t label, dou
                             float* gradient) {
     const float top = *std::max_element(logits, logits + classes);
     double sum = 0;
-    for (int c = 0; c < classes; ++c) sum += gradient[c] = std::exp(logits[c] - top);
+    for (int c = 0; c < classes; ++c) {
+        gradient[c] = std::exp(logits[c] - top);
+        sum += gradient[c];
+    }
     const double at_label = gradient[label] / sum - 1;
     for (int c = 0; c < classes; ++c) gradient[c] = float(gradient[c] * (share / sum));
     gradient[label] = float(at_label * share);

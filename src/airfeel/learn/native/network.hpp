@@ -94,7 +94,10 @@ class Network {
     template <class Visit>
     void each_weights(Visit visit) {
         ptrdiff_t at = 0;
-        auto next = [&](Weights& w) { visit(w, at), at += w.parameters(); };
+        auto next = [&](Weights& w) {
+            visit(w, at);
+            at += w.parameters();
+        };
         for (Conv* conv : convs_) next(conv->weights);
         for (auto& layer : linear_) next(layer->weights);
     }
@@ -119,8 +122,10 @@ class Network {
 
     void fetch(const Samples& s, int64_t sample, float* to) const {
         const ptrdiff_t at = sample * s.channels * s.pixels;
-        s.bytes ? fetch(static_cast<const uint8_t*>(s.x) + at, s, to)
-                : fetch(static_cast<const float*>(s.x) + at, s, to);
+        if (s.bytes)
+            fetch(static_cast<const uint8_t*>(s.x) + at, s, to);
+        else
+            fetch(static_cast<const float*>(s.x) + at, s, to);
     }
 
     const float* stage_input(size_t i, int sample) const {

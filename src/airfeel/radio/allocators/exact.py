@@ -1,26 +1,45 @@
 """The optimum by branch and bound: for small instances, and to measure heuristics with."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from time import monotonic
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from airfeel.radio.bound import slots_bound
-from airfeel.radio.exchange import exchange_channels
-from airfeel.radio.power import best_rates, needed_slots, rates, water_fill_all
+from airfeel.radio.allocators.bound import slots_bound
+from airfeel.radio.allocators.exchange import best_exchange, exchange_channels
+from airfeel.radio.links import Allocation, Links
+from airfeel.radio.power import best_rates
+from airfeel.types import BadInput
 
 Array = np.ndarray
 
 
+@dataclass(frozen=True)
+class Exact:
+    """The fewest digital slots that any assignment can reach, proven if the time limit allows.
+
+    Starts from `Exchange`; `gap` is 0 where the optimum is proven, else it is the distance to the
+    best proven bound. The time needed grows exponentially with the number of devices.
+
+    time_limit: seconds of search for each allocation, above 0.
+    """
+
+    time_limit: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.time_limit > 0.0:
+            raise BadInput(f"time_limit = {self.time_limit}: must be above 0 seconds")
+
+    def __call__(self, links: Links) -> Allocation:
+        owner, gap = solve_exactly(best_exchange(links), links, self.time_limit)
+        return Allocation(owner, links.water_filling(owner), gap)
+
+
 def solve_exactly(
-    start: Int[Array, "m"],
-    power: Float[Array, "n"],
-    gain2: Float[Array, "n m"],
-    noise: float,
-    bits: Float[Array, "n"],
-    time_limit: float,
+    start: Int[Array, "m"], links: Links, time_limit: float
 ) -> tuple[Int[Array, "m"], float]:
     """The assignment of fewest slots max_n ⌈bits_n/R_n⌉, and its gap to the best proven bound.
 
@@ -29,26 +48,26 @@ def solve_exactly(
     in T: bisection between `slots_bound` and the best assignment known, each step decided by the
     complete search of `_Search`. The gap is 0 if bisection ends; at the time limit (in seconds) it
     is (slots − bound)/bound with the bound proven so far.
+
+    Args:
+        start: a known assignment, −1 for none.
+        links: the links of the devices.
+        time_limit: of the whole search [s].
     """
-
-    def slots(owner: Int[Array, "m"]) -> float:
-        rate = rates(water_fill_all(power, gain2, noise, owner), gain2, noise)
-        return float(needed_slots(rate, bits).max(initial=0.0))
-
-    best, high = start, slots(start)
+    best, high = start, links.slots(start)
     deadline = monotonic() + time_limit
-    low = slots_bound(power, gain2, noise, bits, high, time_limit)
+    low = slots_bound(links, high, time_limit)
     while low < high < np.inf:
         middle = min(low + np.floor((high - low) / 2.0), np.nextafter(high, 0.0))
         try:
-            owner = _Search(power, gain2, noise, bits / middle, deadline).run()
+            owner = _Search(links, links.bits / middle, deadline).run()
         except TimeoutError:
             return best, (high - low) / low
         if owner is None:
             low = max(middle + 1.0, np.nextafter(middle, np.inf))
         else:
-            best = min([owner, exchange_channels(owner, power, gain2, noise, bits)], key=slots)
-            high = min(slots(best), middle)
+            best = min([owner, exchange_channels(owner, links)], key=links.slots)
+            high = min(links.slots(best), middle)
     return best, 0.0
 
 
@@ -65,17 +84,10 @@ class _Search:
     sub-channels are bit masks.
     """
 
-    def __init__(
-        self,
-        power: Float[Array, "n"],
-        gain2: Float[Array, "n m"],
-        noise: float,
-        rate: Float[Array, "n"],
-        deadline: float,
-    ) -> None:
-        self.power, self.gain2, self.noise, self.rate = power, gain2, noise, rate
-        self.deadline = deadline
-        alone = np.log1p(power[:, None] * gain2 / noise) / np.log(2.0) >= rate[:, None]
+    def __init__(self, links: Links, rate: Float[Array, "n"], deadline: float) -> None:
+        self.links, self.rate, self.deadline = links, rate, deadline
+        self.channels = links.gain2.shape[1]
+        alone = links.single_rates >= rate[:, None]
         self.alone = [_mask(np.flatnonzero(row).tolist()) for row in alone]
         self.known: dict[tuple[int, int], bool] = {}
         self.failed: set[tuple[frozenset[int], int, frozenset[int]]] = set()
@@ -84,10 +96,10 @@ class _Search:
     def run(self) -> Int[Array, "m"] | None:
         """The owners of an assignment that gives every device its rate; None if there is none."""
         devices = frozenset(np.flatnonzero(self.rate > 0.0).tolist())
-        sets = self._extend(devices, (1 << self.gain2.shape[1]) - 1, frozenset())
+        sets = self._extend(devices, (1 << self.channels) - 1, frozenset())
         if sets is None:
             return None
-        owner = np.full(self.gain2.shape[1], -1, dtype=np.intp)
+        owner = np.full(self.channels, -1, dtype=np.intp)
         for device, mask in sets.items():
             owner[_members(mask)] = device
         return owner
@@ -168,16 +180,17 @@ class _Search:
 
     def _least_number(self, device: int) -> int:
         """The least number of sub-channels, two or more, none of which reaches the rate alone."""
-        few = _members(((1 << self.gain2.shape[1]) - 1) & ~self.alone[device])
-        few.sort(key=lambda c: -self.gain2[device, c])
+        few = _members(((1 << self.channels) - 1) & ~self.alone[device])
+        few.sort(key=lambda c: -self.links.gain2[device, c])
         enough = (k for k in range(2, len(few) + 1) if self._reaches(device, _mask(few[:k])))
-        return next(enough, len(few) + self.gain2.size)
+        return next(enough, len(few) + self.links.gain2.size)
 
     def _reaches(self, device: int, mask: int) -> bool:
         key = device, mask
         if key not in self.known:
-            gains = self.gain2[device, _members(mask)][None]
-            rate = best_rates(self.power[device : device + 1], gains, self.noise)[0]
+            gains = self.links.gain2[device, _members(mask)][None]
+            power = self.links.power[device : device + 1]
+            rate = best_rates(power, gains, self.links.noise)[0]
             self.known[key] = bool(rate >= self.rate[device])
         return self.known[key]
 

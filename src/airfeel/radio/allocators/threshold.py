@@ -4,19 +4,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
+from airfeel.radio.links import Links
 from airfeel.radio.matching import complete_greedily
-from airfeel.radio.power import rates, water_fill_all
+from airfeel.radio.power import rates
 
 Array = np.ndarray
 
 
-def threshold_assignment(
-    start: Int[Array, "m"],
-    power: Float[Array, "n"],
-    gain2: Float[Array, "n m"],
-    noise: float,
-    bits: Float[Array, "n"],
-) -> Int[Array, "m"]:
+def threshold_assignment(start: Int[Array, "m"], links: Links) -> Int[Array, "m"]:
     """The assignment for the largest target min_n R_n/bits_n found by bisection, or the start.
 
     For a target, as many devices as possible get one sub-channel that reaches it alone, the weakest
@@ -26,27 +21,24 @@ def threshold_assignment(
 
     Args:
         start: a known assignment, −1 for none; returned where no higher target is reached.
-        power: power of each device [W].
-        gain2: |h|² of each device on each sub-channel.
-        noise: noise variance σ0² [W].
-        bits: what each device has to send.
+        links: the links of the devices.
     """
-    some = np.flatnonzero(bits > 0.0)
+    some = np.flatnonzero(links.bits > 0.0)
     if some.size == 0:
         return start
-    snr = power[some, None] * gain2[some] / noise
-    single = np.log1p(snr) / np.log(2.0) / bits[some, None]
+    due = links.of(some)
+    snr, single = due.snr, due.single_rates / due.bits[:, None]
 
     def score(owner: Int[Array, "m"]) -> float:
-        filled = water_fill_all(power, gain2, noise, owner)
-        return float((rates(filled, gain2, noise)[some] / bits[some]).min())
+        rate = rates(links.water_filling(owner), links.gain2, links.noise)
+        return float((rate[some] / due.bits).min())
 
     best, reached = start, score(start)
     targets = np.unique(single[single > reached])
     low, high = 0, targets.size
     while low < high:
         middle = (low + high) // 2
-        owner = _assign_for(targets[middle], single, snr, bits[some])
+        owner = _assign_for(targets[middle], single, snr, due.bits)
         if owner is not None:
             owner = np.where(owner >= 0, some[owner], -1)
         found = 0.0 if owner is None else score(owner)

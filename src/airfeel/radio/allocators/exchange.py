@@ -1,22 +1,49 @@
 """A better assignment by chains of exchanges that lift the slowest device."""
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from airfeel.radio.allocators.fill import filled
+from airfeel.radio.allocators.threshold import threshold_assignment
+from airfeel.radio.links import Allocation, Links
+from airfeel.radio.matching import assign_subchannels, sum_rate_assignment
 from airfeel.radio.power import best_rates
 
 Array = np.ndarray
 
 
-def exchange_channels(
-    owner: Int[Array, "m"],
-    power: Float[Array, "n"],
-    gain2: Float[Array, "n m"],
-    noise: float,
-    bits: Float[Array, "n"],
-) -> Int[Array, "m"]:
+@dataclass(frozen=True)
+class Exchange:
+    """Fewer digital slots than the paper's heuristic where it can, never more, in polynomial time.
+
+    Three starts (the paper's assignment, `threshold_assignment`, `sum_rate_assignment`) are each
+    improved by `exchange_channels`; the best of all is taken, the paper's own among them.
+    """
+
+    def __call__(self, links: Links) -> Allocation:
+        return filled(links, best_exchange(links))
+
+
+def best_exchange(links: Links) -> Int[Array, "m"]:
+    """The best of the paper's, the threshold and the sum-rate assignment, all improved."""
+    paper = assign_subchannels(links)
+    starts = [
+        paper,
+        threshold_assignment(paper, links),
+        sum_rate_assignment(np.log1p(links.snr)),
+    ]
+    some = np.flatnonzero(links.bits > 0.0)
+    if 0 < some.size < links.bits.size:  # the paper's, as if those with nothing to send were away
+        owner = assign_subchannels(links.of(some))
+        starts.append(np.where(owner >= 0, some[owner], -1))
+    ends = [exchange_channels(owner, links) for owner in starts]
+    return min([*ends, paper], key=links.slots)
+
+
+def exchange_channels(owner: Int[Array, "m"], links: Links) -> Int[Array, "m"]:
     """Raise the smallest R_n/bits_n of an assignment by exchanges, until none helps.
 
     The slowest device d takes a sub-channel m1 (in addition to its own, or for one of them), the
@@ -27,13 +54,10 @@ def exchange_channels(
 
     Args:
         owner: the assignment to start from, −1 for none.
-        power: power of each device [W].
-        gain2: |h|² of each device on each sub-channel.
-        noise: noise variance σ0² [W].
-        bits: what each device has to send.
+        links: the links of the devices.
     """
-    board = _Board(owner, power, gain2, noise, bits)
-    for _ in range(gain2.size):
+    board = _Board(owner, links)
+    for _ in range(links.gain2.size):
         slowest = int(board.score.argmin())
         chain = board.find_chain(slowest)
         if chain is None:
@@ -45,31 +69,24 @@ def exchange_channels(
 class _Board:
     """An assignment, and what each device would score after losing or trading a sub-channel."""
 
-    def __init__(
-        self,
-        owner: Int[Array, "m"],
-        power: Float[Array, "n"],
-        gain2: Float[Array, "n m"],
-        noise: float,
-        bits: Float[Array, "n"],
-    ) -> None:
+    def __init__(self, owner: Int[Array, "m"], links: Links) -> None:
         self.owner = owner.astype(np.intp)
-        self.power, self.gain2, self.noise, self.bits = power, gain2, noise, bits
-        self.held = [np.flatnonzero(owner == i).tolist() for i in range(power.size)]
+        self.links = links
+        self.held = [np.flatnonzero(owner == i).tolist() for i in range(links.power.size)]
         self.score = np.array([self._scores(i, [h])[0] for i, h in enumerate(self.held)])
         self.spare = np.full(owner.size, np.inf)  # score of the owner without this sub-channel
         self.traded: dict[int, Array] = {}  # device → [held, m] score after trading one for another
-        for device in range(power.size):
+        for device in range(links.power.size):
             self._refresh(device)
 
     def _scores(self, device: int, sets: Array | list[list[int]]) -> Float[Array, "r"]:
         """R/bits of a device over each set of sub-channels (all of one size)."""
-        index = np.asarray(sets, dtype=np.intp)
-        if self.bits[device] <= 0.0:
+        index, links = np.asarray(sets, dtype=np.intp), self.links
+        if links.bits[device] <= 0.0:
             return np.full(index.shape[0], np.inf)
-        gains = self.gain2[device, index]
-        rate = best_rates(np.full(index.shape[0], self.power[device]), gains, self.noise)
-        return np.asarray(rate / self.bits[device])
+        power = np.full(index.shape[0], links.power[device])
+        rate = best_rates(power, links.gain2[device, index], links.noise)
+        return np.asarray(rate / links.bits[device])
 
     def _refresh(self, device: int) -> None:
         held = self.held[device]

@@ -1,0 +1,1 @@
+"""The allocators: one part for each way of sharing the sub-channels."""

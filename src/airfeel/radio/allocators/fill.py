@@ -1,0 +1,23 @@
+"""How the powers of an assignment are chosen."""
+
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from airfeel.radio.links import Allocation, Links
+from airfeel.types import BadInput
+
+Fill = Literal["water", "equal"]
+
+
+def check_fill(fill: str) -> None:
+    """Refuse a way of filling that there is not."""
+    if fill not in get_args(Fill):
+        raise BadInput(f"fill = {fill!r}: must be 'water' or 'equal'")
+
+
+def filled(links: Links, owner: Int[np.ndarray, "m"], fill: Fill = "water") -> Allocation:
+    """The assignment with its powers: water-filling, eq. (5), or equal shares."""
+    power = links.water_filling(owner) if fill == "water" else links.equal_power(owner)
+    return Allocation(owner, power)
