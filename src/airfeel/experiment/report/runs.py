@@ -85,15 +85,18 @@ def extra_columns(groups: Groups) -> list[str]:
 
 
 def lacks(groups: Groups) -> list[str]:
-    """What some runs did not store, so that it cannot be shown; a sentence for each group."""
-    told = []
+    """What some runs did not store, so that it cannot be shown, in sentences."""
+    told: dict[str, list[str]] = {}
     for label, peers in groups.items():
         names = [n for n in ROUND_COLUMNS if any(n not in run.columns for run in peers)]
         if names:
-            told.append(f"{label}: rounds.csv has no column {', '.join(names)}.")
+            told.setdefault(f"rounds.csv has no column {', '.join(names)}.", []).append(label)
         if any(run.folder and not (run.folder / "devices.csv").exists() for run in peers):
-            told.append(f"{label}: there is no devices.csv, so energy and reasons are not shown.")
-    return told
+            told.setdefault("there is no devices.csv: no energy, no reasons.", []).append(label)
+    return [
+        f"{'All groups' if len(who) == len(groups) else ', '.join(who)}: {what}"
+        for what, who in told.items()
+    ]
 
 
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
