@@ -91,9 +91,9 @@ def test_bad_input_is_refused_by_name():
 
 
 def test_bad_settings_are_refused_by_name():
-    for part in (Paper, SumRate, RoundRobin):
-        with pytest.raises(BadInput, match="fill = 'flat'"):
-            part(fill="flat")
+    for part in ("paper", "sum-rate", "round-robin"):
+        with pytest.raises(BadInput, match=r"radio\.allocator\.fill = 'flat'"):
+            ALLOCATORS.make({"name": part, "fill": "flat"})
     with pytest.raises(BadInput, match="time_limit = 0"):
         Exact(time_limit=0.0)
 

@@ -54,7 +54,7 @@ def top_k_outside(
 def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
     """Share of the mask `support` that was in the mask `before` too; NaN where one is empty.
 
-    >>> overlap(torch.tensor([0, 3, 5, 8]), torch.tensor([3, 4, 8]))
+    >>> print(overlap(torch.tensor([0, 3, 5, 8]), torch.tensor([3, 4, 8])))
     0.5
     """
     if len(support) == 0 or len(before) == 0:
