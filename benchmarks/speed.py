@@ -29,7 +29,7 @@ from contender import HERE, Contender, Spread, environment, interleave, ratio
 from where import where
 
 from airfeel.learn import native
-from airfeel.learn.datasets import load
+from airfeel.data.datasets import load
 from airfeel.learn.models import make
 from airfeel.types import BadInput, Dataset
 

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from airfeel.catalogues import ALLOCATORS, MODELS, SCHEMES
 from airfeel.experiment.load import presets
-from airfeel.learn.datasets import DATASETS
+from airfeel.data.datasets import DATASETS
 
 _SCHEDULERS = {
     "power": "everyone trains; who can afford the air is scheduled (tcs-h)",

@@ -11,9 +11,10 @@ from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.experiment.assemble import assemble
 from airfeel.experiment.config import Experiment, Radio
 from airfeel.experiment.fields import scheduling
-from airfeel.learn import models, partition
+from airfeel.data import partition
+from airfeel.learn import models
 from airfeel.learn.backends import Backend
-from airfeel.learn.datasets import load
+from airfeel.data.datasets import load
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
 from airfeel.radio.fading import Draw, Sky

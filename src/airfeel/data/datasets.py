@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float64, Shaped
 from torch import Tensor
 
-from airfeel.learn import files, formats
+from airfeel.data import files, formats
 from airfeel.types import BadInput, Dataset
 
 DATASETS = {
@@ -92,7 +92,7 @@ def synthetic(
 
 def _digits() -> _Samples:
     """The embedded 8x8 digits; of each class, in stored order, every fifth image is for testing."""
-    file = resources("airfeel.learn") / "assets" / "digits.npz"
+    file = resources("airfeel.data") / "assets" / "digits.npz"
     with file.open("rb") as stream, np.load(stream) as stored:
         images, labels = stored["images"][:, None], stored["labels"].astype(np.int64)
     test = np.zeros(len(labels), bool)

@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.learn import datasets, files, formats
-from airfeel.learn.datasets import load
-from airfeel.learn.layouts import present
-from airfeel.learn.sources import SOURCES, Item, Layout, Source
+from airfeel.data import datasets, files, formats
+from airfeel.data.datasets import load
+from airfeel.data.layouts import present
+from airfeel.data.sources import SOURCES, Item, Layout, Source
 from airfeel.types import BadInput, Dataset
 
 Batch = tuple[np.ndarray, np.ndarray]  # uint8 [n 3 32 32], [n]
