@@ -61,9 +61,10 @@ def digest(data: Dataset) -> str:
     """SHA-256 of everything in a data set but its name."""
     whole = hashlib.sha256(str(data.classes).encode())
     for name in _TENSORS:
-        tensor = getattr(data, name).detach().cpu().contiguous()
+        tensor = getattr(data, name).detach().cpu()
         whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        whole.update(tensor.view(torch.uint8).numpy())
+        copied = torch.cat([tensor.flatten()])  # of stride 1, also where there is one element
+        whole.update(copied.view(torch.uint8).numpy())
     return whole.hexdigest()
 
 
@@ -84,8 +85,10 @@ def from_arrays(
     >>> data.shape, data.classes
     ((1, 1, 4), 3)
     """
-    samples = Samples(train_x, train_y, test_x, test_y, classes)
-    return dataset(samples, name, standardise=standardise, blame=f"data {name!r}")
+    blame = f"data {name!r}"
+    arrays = dict(zip(ARRAYS, (train_x, train_y, test_x, test_y), strict=True))
+    samples = samples_of(arrays | {"classes": classes}, blame)
+    return dataset(samples, name, standardise=standardise, blame=blame)
 
 
 def from_samples(
@@ -109,9 +112,12 @@ def _read(path: Path, blame: str) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise BadInput(f"{blame}: {path.absolute()} is no file")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("it is one array, an .npy file")
             return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, SyntaxError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise BadInput(f"{blame}: cannot be read as .npz ({_line(error)})") from error
     except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, MemoryError) as error:
         raise BadInput(f"{blame}: is damaged ({_line(error)})") from error
