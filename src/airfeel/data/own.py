@@ -64,7 +64,7 @@ def digest(data: Dataset) -> str:
         tensor = getattr(data, name).detach().cpu()
         whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         copied = torch.cat([tensor.flatten()])  # of stride 1, also where there is one element
-        whole.update(copied.view(torch.uint8).numpy())
+        whole.update(copied.view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
 
