@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from contender import HERE, Contender, Spread, environment, interleave, ratio
 from where import where
 
+from airfeel.data.datasets import load
 from airfeel.learn import native
-from airfeel.learn.datasets import load
 from airfeel.learn.models import make
 from airfeel.types import BadInput, Dataset
 

@@ -11,7 +11,7 @@ FLOORS = [
     {"errors", "ranges"},
     {"types", "catalogue"},
     {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
-    {"learn", "compress", "radio", "server", "wire", "theory"},
+    {"data", "learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
     {"round"},
     {"engines"},

@@ -177,6 +177,44 @@ BACKENDS = Catalogue(
         "native": Entry("airfeel.learn.backends:compiled", "a C++ kernel, float32 on a CPU"),
     },
 )
+DATASETS = Catalogue(
+    "data sets",
+    "data.dataset",
+    {
+        "digits": Entry(
+            "airfeel.data.datasets:digits",
+            "1797 handwritten digits of 8×8 pixels; embedded, works offline",
+        ),
+        "fashion-mnist": Entry(
+            "airfeel.data.datasets:fashion_mnist",
+            "70 000 pieces of clothing of 28×28 pixels; airfeel data fetch fashion-mnist",
+        ),
+        "cifar10": Entry(
+            "airfeel.data.datasets:cifar10",
+            "60 000 colour photographs of 32×32 pixels; airfeel data fetch cifar10",
+        ),
+        "synthetic": Entry(
+            "airfeel.data.datasets:synthetic",
+            "Gaussian classes or a linear model of any shape, made from the seed",
+        ),
+        "file": Entry("airfeel.data.own:file", "your own arrays: file:my.npz"),
+        "given": Entry("airfeel.data.own:given", "handed in from Python: airfeel.run(e, data=…)"),
+    },
+)
+PARTITIONS = Catalogue(
+    "partitions",
+    "data.partition",
+    {
+        "iid": Entry("airfeel.data.shards:Iid", "equal shards at random"),
+        "classes": Entry(
+            "airfeel.data.shards:ByClasses", "data.classes_per_device classes on each device"
+        ),
+        "dirichlet": Entry(
+            "airfeel.data.shards:Dirichlet", "classes in proportions drawn with data.alpha"
+        ),
+        "fixed-size": Entry("airfeel.data.shards:FixedSize", "so many samples on each device"),
+    },
+)
 MODELS = Catalogue(
     "models",
     "model.name",
@@ -199,3 +237,4 @@ LOGGERS = Catalogue(
     "run.loggers",
     {"tensorboard": Entry("airfeel.experiment.loggers:TensorBoard", "event files of TensorBoard")},
 )
+CATALOGUES = tuple(each for each in tuple(globals().values()) if isinstance(each, Catalogue))

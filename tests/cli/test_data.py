@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from airfeel.cli.data import app
-from airfeel.learn.sources import SOURCES, Download, Item, Layout, Source
+from airfeel.data.sources import SOURCES, Download, Item, Layout, Source
 from airfeel.types import BadInput
 
 DATA = {"images": b"pixels" * 100, "labels": b"0123456789"}

@@ -5,7 +5,7 @@ import json
 import typer
 
 from airfeel.cli.run import Set, Source
-from airfeel.experiment.config import Experiment
+from airfeel.experiment import schema as schemas
 from airfeel.experiment.load import load
 from airfeel.experiment.store import as_toml
 
@@ -21,4 +21,4 @@ def show(source: Source, set_: Set = None) -> None:
 @app.command()
 def schema() -> None:
     """Print the JSON schema of the settings, with units and legal ranges."""
-    typer.echo(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(schemas.schema(), indent=2, ensure_ascii=False))

@@ -17,9 +17,9 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from airfeel.learn import files
-from airfeel.learn.download import Progress
-from airfeel.learn.sources import SOURCES
+from airfeel.data import files
+from airfeel.data.download import Progress
+from airfeel.data.sources import SOURCES
 
 app = typer.Typer(
     help="Get and inspect data sets.",

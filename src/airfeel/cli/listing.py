@@ -4,38 +4,28 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from airfeel.catalogues import ALLOCATORS, MODELS, SCHEMES
+from airfeel.catalogues import CATALOGUES, SCHEDULES
 from airfeel.experiment.load import presets
-from airfeel.learn.datasets import DATASETS
-
-_SCHEDULERS = {
-    "power": "everyone trains; who can afford the air is scheduled (tcs-h)",
-    "random": "scheme.scheduled devices at random (tcs-d, top-k)",
-    "round-robin": "scheme.scheduled devices in turn",
-    "best-channel": "the scheme.scheduled devices that could send most",
-    "proportional-fair": "the same over the share of late rounds in which they were heard",
-    "thrifty": "the scheme's own, less slow devices while more are heard per slot",
-    "all": "everyone, whatever the air costs (for theory)",
-}
 
 
 def listing() -> None:
-    """List schemes, schedulers, allocators, data sets, models and presets."""
+    """List every part that settings can name, and the presets."""
     console = Console()
-    about = {
-        "schemes": {name: e.about for name, e in SCHEMES.items()},
-        "schedulers": _SCHEDULERS,
-        "allocators": {name: e.about for name, e in ALLOCATORS.items()},
-        "data sets": DATASETS,
-        "models": {name: e.about for name, e in MODELS.items()},
-        "presets": _presets(),
-    }
-    for title, entries in about.items():
+    for title, entries in _sections().items():
         table = Table(title=title, title_justify="left", box=None, show_header=False)
         for name, text in entries.items():
             table.add_row(escape(name), escape(text))
         console.print(table)
         console.print()
+
+
+def _sections() -> dict[str, dict[str, str]]:
+    """What there is, by kind and the setting that names it."""
+    parts = {
+        f"{each.kind} · {each.key}": {name: entry.about for name, entry in each.items()}
+        for each in CATALOGUES
+    }
+    return parts | {"schedules (who speaks) · scheme.schedule": SCHEDULES, "presets": _presets()}
 
 
 def _presets() -> dict[str, str]:

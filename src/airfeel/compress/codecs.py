@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -13,7 +14,14 @@ from airfeel.compress.mask_rules import Top
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.compress.quantize import UNQUANTISED, check_bits, quantize
+from airfeel.ranges import about
 from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
+
+Dim = Annotated[int, about("d, numbers in the model")]
+Bits = Annotated[int, about("q, bits of a value: 2 to 24, or 32")]
+Strict = Annotated[bool, about("charge 32 bits for each quantiser's norm")]
+Whom = Annotated[Divide, about("whom the mean is over")]
+Columns = Annotated[tuple[str, ...], about("notes of decode that rows show")]
 
 _NORM_BITS = 32  # a quantiser's norm, charged under strict accounting
 
@@ -53,16 +61,16 @@ class TimeCorrelated:
     mask: the rule of the global mask. memory: what devices keep. divide: whom the mean is over.
     """
 
-    dim: int
-    k_global: int
-    k_local: int
-    bits: int
-    analog: bool = True
-    strict: bool = False
+    dim: Dim
+    k_global: Annotated[int, about("K[g], entries of the shared mask")]
+    k_local: Annotated[int, about("K[l], entries of each device's own")]
+    bits: Bits
+    analog: Annotated[bool, about("whether the shared part goes by air, unquantised")] = True
+    strict: Strict = False
     mask: Mask = field(default_factory=Top)
     memory: Memory = field(default_factory=ErrorMemory)
-    divide: Divide = "active"
-    columns: tuple[str, ...] = ()
+    divide: Whom = "active"
+    columns: Columns = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -113,12 +121,12 @@ class TopK:
     dim: d. k: K. bits: q. strict: charge 32 bits for the norm. memory: what devices keep.
     """
 
-    dim: int
-    k: int
-    bits: int
-    strict: bool = False
+    dim: Dim
+    k: Annotated[int, about("K, entries of each device")]
+    bits: Bits
+    strict: Strict = False
     memory: Memory = field(default_factory=ErrorMemory)
-    columns: tuple[str, ...] = ()
+    columns: Columns = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -163,9 +171,9 @@ class Whole:
     """
 
     memory: Memory = field(default_factory=NoMemory)
-    divide: Divide = "active"
-    dice: int = 0
-    columns: tuple[str, ...] = ()
+    divide: Whom = "active"
+    dice: Annotated[int, about("uniforms that a device needs")] = 0
+    columns: Columns = ()
 
     def agree(self, turn: Turn) -> Agreed:
         """All entries."""

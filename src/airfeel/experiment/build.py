@@ -1,19 +1,22 @@
 """From settings to the world, the scheme and the dice of a run."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int64
 
+from airfeel.catalogue import name_of
 from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
+from airfeel.data.datasets import load
+from airfeel.data.own import digest
+from airfeel.data.shards import deal
 from airfeel.experiment.assemble import assemble
 from airfeel.experiment.config import Experiment, Radio
 from airfeel.experiment.fields import scheduling
-from airfeel.learn import models, partition
+from airfeel.learn import models
 from airfeel.learn.backends import Backend
-from airfeel.learn.datasets import load
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
 from airfeel.radio.fading import Draw, Sky
@@ -31,12 +34,21 @@ class Setup:
     streams: Dice
 
 
-def build(e: Experiment) -> Setup:
-    """Make everything that the settings describe; whatever is wrong with them shows here."""
+def with_data(e: Experiment, data: Dataset) -> Experiment:
+    """The experiment on data that are handed in: its settings know them by their digest."""
+    chosen = {"name": "given", "sha256": digest(data)}
+    return e.model_copy(update={"data": e.data.model_copy(update={"dataset": chosen})})
+
+
+def build(e: Experiment, data: Dataset | None = None) -> Setup:
+    """Make everything that the settings describe; whatever is wrong with them shows here.
+
+    data: what `data.dataset = "given"` stands for; see `with_data`.
+    """
     streams = Streams(e.run.seed)
     device = _compute_device(e.training.device)
-    data = _dataset(e, streams)
-    shards = tuple(_shards(e, data, streams))
+    data = _dataset(e, streams, data)
+    shards = _shards(e, data, streams)
     model = _model(e, data, streams, device)
     power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
     world = World(model, _on(data, device), shards, e.radio.subchannels, power, e.slots)
@@ -60,18 +72,14 @@ def _compute_device(name: str) -> torch.device:
     return device
 
 
-def _dataset(e: Experiment, streams: Streams) -> Dataset:
-    d = e.data
-    return load(
-        d.dataset,
-        data_dir=Path(d.dir) if d.dir else None,
-        standardise=d.standardise,
-        shape=d.shape,
-        classes=d.classes,
-        samples=d.samples,
-        test_samples=d.test_samples,
-        rng=streams.rng("data"),
-    )
+def _dataset(e: Experiment, streams: Streams, data: Dataset | None) -> Dataset:
+    own = {"dataset", "partition"}
+    given = {name: getattr(e.data, name) for name in type(e.data).model_fields if name not in own}
+    if data is not None and name_of(e.data.dataset) != "given":
+        raise BadInput(
+            f"data.dataset = {e.data.dataset!r}: must be 'given' where data are handed in"
+        )
+    return load(e.data.dataset, **given, rng=streams.rng("data"), data=data)
 
 
 def _on(data: Dataset, device: torch.device) -> Dataset:
@@ -79,15 +87,16 @@ def _on(data: Dataset, device: torch.device) -> Dataset:
     return replace(data, **{name: getattr(data, name).to(device) for name in fields})
 
 
-def _shards(e: Experiment, data: Dataset, streams: Streams) -> list[np.ndarray]:
-    labels, n, rng = data.train_y.numpy(), e.training.devices, streams.rng("partition")
-    if e.data.partition == "iid":
-        return partition.iid(labels, n, rng=rng)
-    if data.classes == 0:
-        raise BadInput(f"data.partition = {e.data.partition!r}: needs classes; use 'iid'")
-    if e.data.partition == "classes":
-        return partition.by_classes(labels, n, e.data.classes_per_device, rng=rng)
-    return partition.dirichlet(labels, n, e.data.alpha, minimum=e.data.minimum, rng=rng)
+def _shards(e: Experiment, data: Dataset, streams: Streams) -> tuple[Int64[np.ndarray, "_"], ...]:
+    return deal(
+        e.data.partition,
+        data.train_y.cpu().numpy(),
+        e.training.devices,
+        rng=streams.rng("partition"),
+        classes_per_device=e.data.classes_per_device,
+        alpha=e.data.alpha,
+        minimum=e.data.minimum,
+    )
 
 
 def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device) -> FlatModel:

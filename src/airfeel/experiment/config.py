@@ -9,6 +9,7 @@ from airfeel.catalogues import (
     ALLOCATORS,
     BACKENDS,
     CODECS,
+    DATASETS,
     FADINGS,
     INVITES,
     LOGGERS,
@@ -16,6 +17,7 @@ from airfeel.catalogues import (
     MEMORIES,
     METERS,
     MODELS,
+    PARTITIONS,
     PLANS,
     RULES,
     SCHEMES,
@@ -34,7 +36,7 @@ from airfeel.experiment.fields import (
     named,
     scheduling,
 )
-from airfeel.ranges import Count, NotNegative, Positive, Share, Whole
+from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, Whole
 
 
 class Section(BaseModel):
@@ -44,8 +46,12 @@ class Section(BaseModel):
 class Data(Section):
     """The samples, and how they are spread over the devices."""
 
-    dataset: str = Field("digits", description="digits, fashion-mnist, cifar10 or synthetic")
-    partition: Literal["iid", "classes", "dirichlet"] = "iid"
+    dataset: Annotated[Choice, named(DATASETS)] = Field(
+        "digits", description="a data set by name, module:factory, or file:my.npz"
+    )
+    partition: Annotated[Choice, named(PARTITIONS)] = Field(
+        "iid", description="how samples are dealt to devices: a name, or module:factory"
+    )
     classes_per_device: Count = Field(2, description="classes on a device, for partition = classes")
     alpha: Positive = Field(0.5, description="concentration, for partition = dirichlet")
     minimum: Count = Field(1, description="fewest samples on a device, for partition = dirichlet")
@@ -64,7 +70,7 @@ class Model(Section):
         "mlp", description="a model by name, or module:factory"
     )
     init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
-    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    dropout: Below1 = Field(0.0, description="share of units dropped in training; 0 is off")
     hidden: Count = Field(64, description="hidden units of the mlp")
     buffers: Literal["refuse", "frozen"] = Field(
         "refuse", description="what to do with a model that has buffers, such as batch norm's"
@@ -84,7 +90,9 @@ class Training(Section):
     rounds: Annotated[Count | None, Changes.LENGTH] = Field(
         100, description="round limit; leave out for none"
     )
-    dtype: Literal["float32", "float64"] = "float32"
+    dtype: Literal["float32", "float64"] = Field(
+        "float32", description="numbers that models and updates are made of"
+    )
     device: Annotated[str, Changes.SPEED] = Field(
         "cpu", description="compute device: cpu, cuda, cuda:1, …"
     )
@@ -191,7 +199,9 @@ class Budget(Section):
 class RunOptions(Section):
     """How the run is carried out."""
 
-    seed: Annotated[Whole, Changes.SEED] = 0
+    seed: Annotated[Whole, Changes.SEED] = Field(
+        0, description="decides every random number of the run"
+    )
     eval_every: Annotated[Count, Changes.LOOKS] = Field(
         1, description="rounds between two looks at the test set"
     )

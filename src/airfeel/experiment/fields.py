@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
@@ -20,6 +21,7 @@ from airfeel.catalogue import Catalogue, Choice, suggestion
 from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput
 
+CATALOGUE = "x-catalogue"  # marks a table in the schema that names a part, by the setting's name
 LATER = "x-later"  # marks a setting that 0.1.0's first files do not have
 _Both = tuple[Choice | None, Literal["power", "thrifty", "all"] | None]  # who trains, who speaks
 _OLD_SCHEDULERS: dict[str, _Both] = {
@@ -81,8 +83,12 @@ class named:
     ) -> JsonSchemaValue:
         own = {"type": "string", "pattern": "^.+:.+$", "description": "module:factory"}
         names = [{"enum": list(self.catalogue)}, own]
-        table = {"type": "object", "required": ["name"], "properties": {"name": {"anyOf": names}}}
-        return {"anyOf": [*names, table] if self.tables else names}
+        return {"anyOf": [*names, _table(self.catalogue)] if self.tables else names}
+
+
+def _table(catalogue: Catalogue) -> dict[str, Any]:
+    """A table that names a part; the schema's last step puts each part's settings in its place."""
+    return {"type": "object", "required": ["name"], CATALOGUE: catalogue.key}
 
 
 def _numbers(value: Any) -> float | tuple[float, ...]:
@@ -102,9 +108,15 @@ def _numbers_or_series(value: Any) -> float | tuple[float, ...] | dict[str, Any]
 
 
 # One positive number, or one for each device or round; over rounds also a series by name.
-Each = Annotated[float | tuple[float, ...], BeforeValidator(_numbers)]
+_NUMBER = {"type": "number", "exclusiveMinimum": 0}
+_NUMBERS = [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]
+Each = Annotated[
+    float | tuple[float, ...], BeforeValidator(_numbers), WithJsonSchema({"anyOf": _NUMBERS})
+]
 EachRound = Annotated[
-    float | tuple[float, ...] | dict[str, Any], BeforeValidator(_numbers_or_series)
+    float | tuple[float, ...] | dict[str, Any],
+    BeforeValidator(_numbers_or_series),
+    WithJsonSchema({"anyOf": [*_NUMBERS, _table(SERIES)]}),
 ]
 
 

@@ -3,18 +3,20 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 from pydantic.types import JsonValue
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
+from airfeel.ranges import about
 from airfeel.types import BadInput, World
 
 
 class TensorBoard:
     """Event files for TensorBoard: every number of a row, by round."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Annotated[Path, about("where event files go")]) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:

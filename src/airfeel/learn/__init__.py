@@ -1,1 +1,1 @@
-"""From the global model to each device's update: data, models and local training."""
+"""From the global model to each device's update: models and local training."""

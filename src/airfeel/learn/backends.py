@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,7 +22,10 @@ from airfeel.learn import native
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.models import dropout_dice
 from airfeel.learn.rules import Memory, PlainSGD, Rule
+from airfeel.ranges import about
 from airfeel.types import BadInput, Dataset
+
+Drops = Annotated[bool, about("whether the model has dropout")]
 
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
 _BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
@@ -54,7 +57,7 @@ class Torch:
     data: Dataset
     rule: Rule = field(default_factory=PlainSGD)
     name: str = "torch"
-    block: int = 1
+    block: Annotated[int, about("devices that one call has")] = 1
 
     def __call__(
         self,
@@ -164,7 +167,7 @@ class Native:
 
 
 def fastest(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
     """The fastest backend that can train this model by this rule here."""
     rule = rule or PlainSGD()
@@ -178,7 +181,7 @@ def fastest(
 
 
 def stacked(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
     """`Stacked`, which has no dropout."""
     if dropout:
@@ -187,7 +190,7 @@ def stacked(
 
 
 def compiled(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: bool = False
+    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
     """`Native`, or a word on why the kernel cannot train this model."""
     why = _not_native(model, data, rule or PlainSGD(), dropout)

@@ -3,15 +3,18 @@
 import inspect
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from airfeel.catalogues import MODELS
+from airfeel.ranges import Below1, Count, about
 from airfeel.types import BadInput
 
 Shape = tuple[int, int, int]
+Drop = Annotated[Below1, about("share of units dropped in training")]
+Hidden = Annotated[Count, about("hidden units")]
 dropout_dice: ContextVar[torch.Generator | None] = ContextVar("dropout_dice", default=None)
 
 
@@ -30,7 +33,7 @@ class Dropout(nn.Module):
         return x * keep.to(x.device, x.dtype) / (1.0 - self.p)
 
 
-def paper_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
+def paper_cnn(shape: Shape, classes: int, *, dropout: Drop = 0.0) -> nn.Module:
     """The paper's network: 258 898 parameters for 3×32×32 inputs and 10 classes."""
     c, h, w = shape
     _classifies("paper-cnn", classes)
@@ -45,7 +48,7 @@ def paper_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
     )
 
 
-def small_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
+def small_cnn(shape: Shape, classes: int, *, dropout: Drop = 0.0) -> nn.Module:
     """Two padded convolutions (16 and 32 channels) with pooling: for digits and Fashion-MNIST."""
     c, h, w = shape
     _classifies("small-cnn", classes)
@@ -59,7 +62,7 @@ def small_cnn(shape: Shape, classes: int, *, dropout: float = 0.0) -> nn.Module:
     )
 
 
-def mlp(shape: Shape, classes: int, *, hidden: int = 64, dropout: float = 0.0) -> nn.Module:
+def mlp(shape: Shape, classes: int, *, hidden: Hidden = 64, dropout: Drop = 0.0) -> nn.Module:
     """One hidden layer with ReLU; one output where the targets are numbers."""
     inputs = shape[0] * shape[1] * shape[2]
     return nn.Sequential(

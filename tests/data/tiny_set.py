@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.learn.sources import Item, Layout
+from airfeel.data.sources import Item, Layout
 
 DATA = {f"part_{i}.bin": np.random.default_rng(i).bytes(5000 + i) for i in range(3)}
 OTHER = {f"part_{i}": data[::-1] for i, data in enumerate(DATA.values())}

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from airfeel.learn.download import Progress, download
-from airfeel.learn.layouts import fault, file_of, present, read, recognise
-from airfeel.learn.sources import SOURCES, Download, Layout, Source
+from airfeel.data.download import Progress, download
+from airfeel.data.layouts import fault, file_of, present, read, recognise
+from airfeel.data.sources import SOURCES, Download, Layout, Source
 from airfeel.types import BadInput
 
 

@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.learn import datasets, files, formats
-from airfeel.learn.datasets import load
-from airfeel.learn.layouts import present
-from airfeel.learn.sources import SOURCES, Item, Layout, Source
+from airfeel.data import files, formats, samples
+from airfeel.data.datasets import load
+from airfeel.data.layouts import present
+from airfeel.data.sources import SOURCES, Item, Layout, Source
 from airfeel.types import BadInput, Dataset
 
 Batch = tuple[np.ndarray, np.ndarray]  # uint8 [n 3 32 32], [n]
@@ -84,7 +84,7 @@ def test_cifar_is_put_together_in_order(
     made[f"test_batch{suffix}"] = batch(9)
     published = {name: encode(each) for name, each in made.items()}
     publish(monkeypatch, tmp_path, "cifar10", "any", published)
-    data = load("cifar10", data_dir=tmp_path)
+    data = load("cifar10", dir=str(tmp_path))
     images = np.concatenate([batch(i, n=i)[0] for i in (1, 2, 3)])
     labels = np.concatenate([batch(i, n=i)[1] for i in (1, 2, 3)])
     assert np.array_equal(data.train_x.numpy(), images)
@@ -108,7 +108,7 @@ def fashion(monkeypatch: pytest.MonkeyPatch, home: Path, images: np.ndarray) -> 
 def test_fashion_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = dice().integers(0, 256, (5, 28, 28), np.uint8)
     fashion(monkeypatch, tmp_path, images)
-    data = load("fashion-mnist", data_dir=tmp_path)
+    data = load("fashion-mnist", dir=str(tmp_path))
     assert np.array_equal(data.train_x[:, 0].numpy(), images)
     assert np.array_equal(data.test_x[:, 0].numpy(), images[::-1])
     assert (data.train_y.tolist(), data.test_y.tolist()) == ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0])
@@ -119,7 +119,7 @@ def test_plain_images_are_seen_between_0_and_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fashion(monkeypatch, tmp_path, np.array([0, 51, 255], np.uint8).reshape(3, 1, 1))
-    data = load("fashion-mnist", data_dir=tmp_path, standardise=False)
+    data = load("fashion-mnist", dir=str(tmp_path), standardise=False)
     assert data.inputs(data.train_x, torch.float64).flatten().tolist() == [0, 0.2, 1]
 
 
@@ -127,7 +127,7 @@ def test_a_constant_channel_is_only_shifted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fashion(monkeypatch, tmp_path, np.full((3, 2, 2), 77, np.uint8))
-    data = load("fashion-mnist", data_dir=tmp_path)
+    data = load("fashion-mnist", dir=str(tmp_path))
     assert (data.shift.tolist(), data.scale.tolist()) == ([77], [1])
 
 
@@ -141,7 +141,7 @@ def assert_standard(data: Dataset) -> None:
 
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=50))
 def test_byte_moments_are_exact(values: list[int]) -> None:
-    mean, std = datasets._byte_moments(torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1))
+    mean, std = samples._byte_moments(torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1))
     assert mean == statistics.mean(values)
     assert std == pytest.approx(statistics.pstdev(values), rel=1e-15, abs=0)
 
@@ -206,7 +206,7 @@ def test_synthetic_refuses_bad_sizes(wrong: dict[str, int]) -> None:
 
 
 def test_synthetic_needs_dice_and_names_are_checked() -> None:
-    with pytest.raises(BadInput, match="rng = None"):
+    with pytest.raises(BadInput, match=r"data\.dataset\.rng: must be given"):
         load("synthetic")
     with pytest.raises(BadInput, match=r"dataset = 'mnist': .*digits, fashion-mnist, cifar10"):
         load("mnist")

@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 from tiny_set import ARCHIVE, DATA, LAYOUTS, tar, tree, write
 
-from airfeel.learn import files
-from airfeel.learn.sources import SOURCES, Download, Source
+from airfeel.data import files
+from airfeel.data.sources import SOURCES, Download, Source
 from airfeel.types import BadInput
 
 

@@ -1,4 +1,4 @@
-"""Deal the training samples to devices: disjoint sorted indices for each, every sample used."""
+"""Deal the training samples to devices: disjoint sorted indices for each."""
 
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
@@ -18,6 +18,23 @@ def iid(labels: Shaped[np.ndarray, "S"], devices: int, *, rng: np.random.Generat
     """
     _check_devices(labels, devices)
     return [np.sort(part) for part in np.array_split(rng.permutation(len(labels)), devices)]
+
+
+def fixed_size(
+    labels: Shaped[np.ndarray, "S"], devices: int, size: int, *, rng: np.random.Generator
+) -> Shards:
+    """Give each device `size` random samples; those left over are unused.
+
+    >>> shards = fixed_size(np.zeros(7), 3, 2, rng=np.random.default_rng(0))
+    >>> [len(shard) for shard in shards], len(np.unique(shards))
+    ([2, 2, 2], 6)
+    """
+    _check_devices(labels, devices)
+    most = len(labels) // devices
+    if not 1 <= size <= most:
+        raise BadInput(f"data.partition.size = {size}: must be 1..{most}, the samples for each")
+    dealt = rng.permutation(len(labels))[: devices * size].reshape(devices, size)
+    return [np.sort(shard) for shard in dealt]
 
 
 def by_classes(
@@ -170,7 +187,7 @@ def _classes(
 ) -> tuple[Int64[np.ndarray, "C"], Int64[np.ndarray, "C"]]:
     """The classes that occur and how often, in increasing order."""
     if labels.dtype.kind not in "iu":
-        raise BadInput(f"labels of dtype {labels.dtype}: a partition by class needs whole numbers")
+        raise BadInput(f"data.partition: needs classes, targets are {labels.dtype}; use 'iid'")
     classes, counts = np.unique(labels, return_counts=True)
     return classes.astype(np.int64), counts.astype(np.int64)
 

@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from airfeel.learn.sources import Item, Layout
+from airfeel.data.sources import Item, Layout
 from airfeel.types import BadInput
 
 

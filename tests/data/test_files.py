@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tiny_set import ARCHIVE, DATA, LAYOUTS, OTHER, tar, tree, write
 
-from airfeel.learn import files
-from airfeel.learn.sources import SOURCES, Source
+from airfeel.data import files
+from airfeel.data.sources import SOURCES, Source
 from airfeel.types import BadInput
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.learn.partition import by_classes, dirichlet, iid
+from airfeel.data.partition import by_classes, dirichlet, iid
 from airfeel.types import BadInput
 
 seeds = st.integers(0, 2**32 - 1)

@@ -1,0 +1,174 @@
+"""A user's own samples: from an .npz file, from arrays, or from an object like torchvision's."""
+
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Annotated, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from airfeel.data.samples import ARRAYS, Array, Samples, dataset, every_fifth, samples_of
+from airfeel.ranges import about
+from airfeel.types import BadInput, Dataset
+
+_TENSORS = (*ARRAYS, "shift", "scale")
+
+
+@runtime_checkable
+class Indexed(Protocol):
+    """Samples one by one, as torchvision's datasets have them: `set[i]` is (x, y)."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> object: ...
+
+
+def file(
+    path: Annotated[str, about(".npz file, from the current folder")],
+    sha256: Annotated[str, about("what the file's SHA-256 must begin with; empty: anything")] = "",
+) -> Samples:
+    """Arrays train_x, train_y, test_x and test_y of an .npz file, or x and y.
+
+    Of x and y, in stored order, every fifth of each class is for testing; every fifth of all where
+    y is float.
+    """
+    blame = f"data.dataset = 'file:{path}'"
+    if sha256:
+        _check_digest(Path(path), sha256.lower(), blame)
+    arrays = _read(Path(path), blame)
+    if set(ARRAYS) <= set(arrays):
+        return samples_of({name: arrays[name] for name in ARRAYS}, blame)
+    if {"x", "y"} <= set(arrays):
+        return _split(arrays["x"], arrays["y"], blame)
+    held = ", ".join(sorted(arrays)) or "nothing"
+    raise BadInput(f"{blame}: holds {held}; must hold {', '.join(ARRAYS)}, or x and y")
+
+
+def given(
+    sha256: Annotated[str, about("digest of the data")] = "", data: Dataset | None = None
+) -> Dataset:
+    """Data that Python hands in: `airfeel.run(e, data=…)`, and again to `airfeel.resume`."""
+    if data is None:
+        raise BadInput("data.dataset = 'given': hand the data in from Python, as data=…")
+    if sha256 and digest(data) != sha256:
+        raise BadInput("data.dataset = 'given': the data are not those that the run began with")
+    return data
+
+
+def digest(data: Dataset) -> str:
+    """SHA-256 of everything in a data set but its name."""
+    whole = hashlib.sha256(str(data.classes).encode())
+    for name in _TENSORS:
+        tensor = getattr(data, name).detach().cpu()
+        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        copied = torch.cat([tensor.flatten()])  # of stride 1, also where there is one element
+        whole.update(copied.view(torch.uint8).numpy().data)
+    return whole.hexdigest()
+
+
+def from_arrays(
+    train_x: Array,
+    train_y: Array,
+    test_x: Array,
+    test_y: Array,
+    *,
+    name: str = "own",
+    classes: int | None = None,
+    standardise: bool = True,
+) -> Dataset:
+    """Arrays or tensors as a Dataset, checked; see `Samples` for their forms.
+
+    >>> x, y = np.zeros((6, 4)), np.arange(6) % 3
+    >>> data = from_arrays(x, y, x, y)
+    >>> data.shape, data.classes
+    ((1, 1, 4), 3)
+    """
+    blame = f"data {name!r}"
+    arrays = dict(zip(ARRAYS, (train_x, train_y, test_x, test_y), strict=True))
+    samples = samples_of(arrays | {"classes": classes}, blame)
+    return dataset(samples, name, standardise=standardise, blame=blame)
+
+
+def from_samples(
+    train: Indexed,
+    test: Indexed,
+    *,
+    name: str = "own",
+    classes: int | None = None,
+    standardise: bool = True,
+) -> Dataset:
+    """Two dataset objects of torchvision's kind as a Dataset: every sample is read once, now.
+
+    x may be a tensor, an array, a number, or an image of Pillow; y a number.
+    """
+    arrays = (*_stacked(train, "train"), *_stacked(test, "test"))
+    return from_arrays(*arrays, name=name, classes=classes, standardise=standardise)
+
+
+def _read(path: Path, blame: str) -> dict[str, np.ndarray]:
+    """All arrays of an .npz file; nothing in it is unpickled."""
+    if not path.is_file():
+        raise BadInput(f"{blame}: {path.absolute()} is no file")
+    try:
+        with path.open("rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("it is one array, an .npy file")
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise BadInput(f"{blame}: cannot be read as .npz ({_line(error)})") from error
+    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, MemoryError) as error:
+        raise BadInput(f"{blame}: is damaged ({_line(error)})") from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _check_digest(path: Path, wanted: str, blame: str) -> None:
+    if not path.is_file():
+        return  # reading says so
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if not found.startswith(wanted):
+        raise BadInput(f"{blame}: has SHA-256 {found}; must begin with {wanted}")
+
+
+def _split(x: np.ndarray, y: np.ndarray, blame: str) -> Samples:
+    if x.ndim == 0 or y.shape != x.shape[:1]:
+        raise BadInput(f"{blame}: x is {x.shape}, y is {y.shape}; must be a y for each x")
+    test = every_fifth(y)
+    if not test.any():
+        raise BadInput(f"{blame}: no class has five samples; must have one, to test on its fifth")
+    return Samples(x[~test], y[~test], x[test], y[test])
+
+
+def _stacked(each: Indexed, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All samples of a dataset object in two arrays."""
+    xs: list[np.ndarray] = []
+    ys: list[np.ndarray] = []
+    for i in range(len(each)):
+        pair = each[i]
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise BadInput(f"{name}[{i}] is {type(pair).__name__}: must be a pair (x, y)")
+        x, y = (_plain(part) for part in pair)
+        if y.size != 1 or (xs and x.shape != xs[0].shape):
+            told = f"x of {x.shape}, y of {y.shape}"
+            raise BadInput(f"{name}[{i}] has {told}: must be x of one shape for all, y one number")
+        xs.append(x)
+        ys.append(y.reshape(()))
+    if not xs:
+        raise BadInput(f"{name}: is empty; must hold a sample or more")
+    return np.stack(xs), np.stack(ys)
+
+
+def _plain(part: object) -> np.ndarray:
+    """A tensor, an array, a number or an image as an array; channels of an image come first."""
+    if isinstance(part, Tensor):
+        return part.detach().cpu().numpy()
+    array = np.asarray(part)
+    if hasattr(part, "getbands") and array.ndim == 3:
+        return np.moveaxis(array, -1, 0)
+    return array
