@@ -18,8 +18,9 @@ from airfeel.catalogues import (
     TRANSMITS,
 )
 from airfeel.experiment.config import SchemeChoice
+from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.schemes import Settings
-from airfeel.types import BadInput, Meter, Scheme, World
+from airfeel.types import BadInput, Scheme, World
 
 _REPLACED = {"fade": SKIES, "invite": INVITES, "codec": CODECS, "plan": PLANS}
 _REPLACED |= {"transmit": TRANSMITS}
@@ -42,7 +43,6 @@ def assemble(
         if (choice := getattr(chosen, name)) is not None
     }
     read = tuple(METERS.make(meter, **facts) for meter in meters)
-    _unique_columns(read)
     settings = dataclasses.replace(settings, **inner, meters=read)
     scheme = SCHEMES.find(chosen.name)(settings)
     if not isinstance(scheme, Scheme):
@@ -54,6 +54,9 @@ def assemble(
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
     _all_used(scheme, inner, chosen)
+    if read and scheme.meters != read:
+        raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
+    _unique_columns(scheme)
     return scheme
 
 
@@ -67,11 +70,11 @@ def _facts(settings: Settings, world: World) -> dict[str, Any]:
     return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
 
 
-def _unique_columns(meters: Sequence[Meter]) -> None:
-    names = [name for meter in meters for name in meter.columns]
-    for name in names:
+def _unique_columns(scheme: Scheme) -> None:
+    names = [*ROUND_COLUMNS, *scheme.columns]
+    for name in scheme.columns:
         if names.count(name) > 1:
-            raise BadInput(f"radio.meters: two of them fill the column {name!r}")
+            raise BadInput(f"radio.meters: the column {name!r} is filled twice")
 
 
 def _all_used(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:
