@@ -1,4 +1,4 @@
-"""Small parts of a stranger, beside examples/own: what else the field asks for, each a few lines."""
+"""Small parts of a stranger, beside examples/own: what else the field asks for."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -24,7 +24,7 @@ from airfeel.parts import (
 
 @dataclass(frozen=True)
 class Votes:
-    """signSGD with a majority vote (in the air: OBDA): signs are summed, the sum's sign is taken."""
+    """signSGD with a majority vote (in the air: OBDA): the sign of a sum of signs."""
 
     rate: Annotated[Positive, about("how far an entry moves")] = 1e-2
     memory, dice, columns = NoMemory(), 0, ("unanimous",)
