@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from airfeel.catalogue import Catalogue, Choice
+from airfeel.catalogue import Catalogue, Choice, name_of
 from airfeel.catalogues import (
     CODECS,
     INVITES,
@@ -34,7 +34,7 @@ def assemble(
 
     A part is filled in with the facts of the run that it asks for by name: numbers of `Settings`,
     `devices`, `subchannels`, and the part in whose place it comes (`codec`, `plan`, …), so that it
-    can wrap that.
+    can wrap that. A part of the same kind keeps the settings that are not given anew.
     """
     facts = _facts(settings, world)
     inner = {
@@ -50,7 +50,8 @@ def assemble(
         raise BadInput(f"scheme.name = {chosen.name!r}: must make a Scheme, made {made}")
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
-            own = _facts(settings, world) | {name: getattr(scheme, name)}
+            before = getattr(scheme, name)
+            own = _facts(settings, world) | _inherited(catalogue, choice, before) | {name: before}
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
     _all_used(scheme, inner, chosen)
@@ -68,6 +69,13 @@ def _facts(settings: Settings, world: World) -> dict[str, Any]:
         del numbers["schedule"]
     numbers |= {"devices": world.devices, "subchannels": world.subchannels}
     return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
+
+
+def _inherited(catalogue: Catalogue, choice: Choice, before: object) -> dict[str, Any]:
+    """Where a part comes in the place of one of its own kind: the settings that that one had."""
+    if catalogue.find(name_of(choice)) is not type(before) or not dataclasses.is_dataclass(before):
+        return {}
+    return {f.name: getattr(before, f.name) for f in dataclasses.fields(before)}
 
 
 def _unique_columns(scheme: Scheme) -> None:
