@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -13,8 +14,10 @@ from airfeel.compress.mask_rules import Top
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.compress.quantize import UNQUANTISED, check_bits, quantize
+from airfeel.ranges import about
 from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
 
+_Strict = Annotated[bool, about("charge 32 bits for each quantiser's norm")]
 _NORM_BITS = 32  # a quantiser's norm, charged under strict accounting
 
 
@@ -57,12 +60,12 @@ class TimeCorrelated:
     k_global: int
     k_local: int
     bits: int
-    analog: bool = True
-    strict: bool = False
+    analog: Annotated[bool, about("leave the global part to the air, as it is")] = True
+    strict: _Strict = False
     mask: Mask = field(default_factory=Top)
     memory: Memory = field(default_factory=ErrorMemory)
     divide: Divide = "active"
-    columns: tuple[str, ...] = ()
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -116,9 +119,9 @@ class TopK:
     dim: int
     k: int
     bits: int
-    strict: bool = False
+    strict: _Strict = False
     memory: Memory = field(default_factory=ErrorMemory)
-    columns: tuple[str, ...] = ()
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -164,8 +167,8 @@ class Whole:
 
     memory: Memory = field(default_factory=NoMemory)
     divide: Divide = "active"
-    dice: int = 0
-    columns: tuple[str, ...] = ()
+    dice: ClassVar[int] = 0
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def agree(self, turn: Turn) -> Agreed:
         """All entries."""
