@@ -73,12 +73,13 @@ PLACES = {  # by setting: what its parts are, and where one is found in a run
 }
 NUMBERED = {  # parts for which a device's number is more than a name
     ("radio.fading", "trace"),
+    ("radio.fading", "none"),  # ties go to the lower number
     ("scheme.invite", "round-robin"),
     ("radio.allocator", "round-robin"),
 }
 FILLED = {f.name for f in dataclasses.fields(Settings)} | {  # by the run: no settings of a part
     *("s", "devices", "subchannels", "k", "strict", "codec", "plan", "transmit", "draw"),
-    *("model", "data", "shape", "classes", "hidden", "dropout", "folder", "labels", "rng"),
+    *("model", "data", "rule", "shape", "classes", "hidden", "dropout", "folder", "labels", "rng"),
 }
 ORDER = np.array([3, 0, 5, 1, 4, 2])
 
@@ -166,6 +167,8 @@ def test_its_settings_survive_a_file(catalogue, name, tmp_path):
 
 @pytest.mark.parametrize(("catalogue", "name"), LINES)
 def test_it_obeys_its_protocol_prints_itself_and_travels(catalogue, name):
+    if catalogue.key == "run.loggers":
+        pytest.skip("watches a run from outside")
     kind, find = PLACES[catalogue.key]
     part = find(build(homely(catalogue, name)))
     assert isinstance(part, kind)

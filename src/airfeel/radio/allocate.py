@@ -1,7 +1,7 @@
 """Allocators: who owns which sub-channel, and with how much power."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,9 +20,11 @@ from airfeel.radio.power import (
     water_fill_all,
 )
 from airfeel.radio.threshold import threshold_assignment
+from airfeel.ranges import about
 from airfeel.types import BadInput
 
 Array = np.ndarray
+Fill = Annotated[str, about("power on a device's sub-channels: water or equal")]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Allocator(Protocol):
 class Paper:
     """Bottleneck matching, greedy completion, water-filling (Sun et al. 2022, Algorithm 2)."""
 
-    fill: str = "water"  # or "equal"
+    fill: Fill = "water"
 
     def __call__(
         self,
@@ -91,7 +93,7 @@ class Exact:
     best proven bound. The time needed grows exponentially with the number of devices.
     """
 
-    time_limit: float = 10.0  # seconds
+    time_limit: Annotated[float, about("of the search in a round", "s")] = 10.0
 
     def __call__(
         self,
@@ -112,7 +114,7 @@ class Exact:
 class SumRate:
     """The largest sum of single-channel rates, by the Hungarian method, whoever comes last."""
 
-    fill: str = "water"  # or "equal"
+    fill: Fill = "water"
 
     def __call__(
         self,
@@ -130,7 +132,7 @@ class SumRate:
 class RoundRobin:
     """Sub-channel m goes to device m mod n, whatever the gains."""
 
-    fill: str = "water"  # or "equal"
+    fill: Fill = "water"
 
     def __call__(
         self,
