@@ -1,17 +1,204 @@
-"""Every part of every catalogue keeps its contract; a new one is picked up by its line there."""
+"""Every part of every catalogue keeps its contract; a new line there is picked up by itself.
+
+A part is put in its place in a small run, the first of some in which it can be (a model may need
+larger pictures, a kernel float32). What it needs and has no default for is made up by its type.
+"""
+
+import dataclasses
+import inspect
+import pickle
+from functools import cache
+from itertools import product
+from typing import Annotated, get_args, get_origin
 
 import numpy as np
 import pytest
 import torch
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
-from airfeel.catalogues import ALLOCATORS
+import airfeel
+from airfeel import catalogues
+from airfeel.catalogue import Catalogue
+from airfeel.catalogues import ALLOCATORS, FADINGS, SCHEMES
 from airfeel.experiment.build import build
-from airfeel.experiment.load import load, presets
-from airfeel.radio.fading import Constant, Rayleigh, Rician
-from airfeel.radio.links import Links
-from airfeel.schemes import SCHEMES
-from airfeel.types import Reason
-from small import play, small
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import experiment, load, place, presets
+from airfeel.experiment.store import as_toml
+from airfeel.learn.backends import Backend
+from airfeel.learn.rules import Rule
+from airfeel.radio.fading import Draw
+from airfeel.radio.links import Allocator, Links
+from airfeel.schemes import Settings
+from airfeel.types import (
+    BadInput,
+    Codec,
+    Fade,
+    Invite,
+    MakePlan,
+    Mask,
+    Memory,
+    Meter,
+    Network,
+    Reason,
+    Scheme,
+    Step,
+    Transmit,
+)
+from renaming import assert_renamed, renamed
+from small import BASE, play, small, turn_at
+
+CATALOGUES = [c for c in vars(catalogues).values() if isinstance(c, Catalogue)]
+LINES = [pytest.param(c, name, id=f"{c.key}={name}") for c in CATALOGUES for name in c]
+BY_NAME_ALONE = ("scheme.name", "model.name")
+SAMPLES = [{}, {"shape": [1, 16, 16]}, {"classes": 0}]
+MADE_UP = [0.5, 1.0, 3, "gains.npy"]  # for settings without a default: the first that is legal
+PLACES = {  # by setting: what its parts are, and where one is found in a run
+    "scheme.name": (Scheme, lambda s: s.scheme),
+    "radio.fading": (Draw, lambda s: s.scheme.fade.draw),
+    "scheme.fade": (Fade, lambda s: s.scheme.fade),
+    "scheme.invite": (Invite, lambda s: s.scheme.invite),
+    "scheme.codec": (Codec, lambda s: s.scheme.codec),
+    "scheme.mask": (Mask, lambda s: s.scheme.codec.mask),
+    "scheme.memory": (Memory, lambda s: s.scheme.codec.memory),
+    "scheme.plan": (MakePlan, lambda s: s.scheme.plan),
+    "scheme.transmit": (Transmit, lambda s: s.scheme.transmit),
+    "scheme.step": (Step, lambda s: s.scheme.step),
+    "radio.meters": (Meter, lambda s: s.scheme.meters[0]),
+    "radio.allocator": (Allocator, lambda s: s.scheme.plan.allocate),
+    "training.rule": (Rule, lambda s: s.scheme.learn.backend.rule),
+    "training.learning_rate": (object, lambda s: s.scheme.learn.learning_rate),
+    "training.backend": (Backend, lambda s: s.scheme.learn.backend),
+    "model.name": (Network, lambda s: s.world.model),
+}
+NUMBERED = {  # parts for which a device's number is more than a name
+    ("radio.fading", "trace"),
+    ("radio.fading", "none"),  # ties go to the lower number
+    ("scheme.invite", "round-robin"),
+    ("radio.allocator", "round-robin"),
+}
+FILLED = {f.name for f in dataclasses.fields(Settings)} | {  # by the run: no settings of a part
+    *("s", "devices", "subchannels", "k", "strict", "codec", "plan", "transmit", "draw"),
+    *("model", "data", "rule", "shape", "classes", "hidden", "dropout", "folder", "labels", "rng"),
+}
+ORDER = np.array([3, 0, 5, 1, 4, 2])
+
+
+@pytest.fixture(autouse=True)
+def gains(tmp_path, monkeypatch):
+    """The file that a trace is made up with lies in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    np.save("gains.npy", np.random.default_rng(1).rayleigh(size=(3, 6, 8)))
+
+
+def made_up(kind):
+    for value in MADE_UP:
+        try:
+            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
+        except (ValidationError, PydanticUserError):
+            continue
+    return None
+
+
+def as_written(catalogue, name):
+    """A part's settings in a table: all at their defaults, made up where there is none."""
+    kinds, table = catalogue.field_types(name), {"name": name}
+    for key, parameter in catalogue.settings(name).items():
+        if key in FILLED | {"name"}:
+            continue
+        value = parameter.default
+        value = made_up(kinds[key]) if value is parameter.empty else value
+        if isinstance(value, bool | int | float | str | tuple):
+            table[key] = list(value) if isinstance(value, tuple) else value
+    return table
+
+
+@cache
+def at_home(catalogue, name):
+    """A small experiment in which the part can do its work; None where this machine has none."""
+    section, key = catalogue.key.split(".")
+    choice = name if catalogue.key in BY_NAME_ALONE else as_written(catalogue, name)
+    listed = isinstance(getattr(getattr(Experiment(), section), key), tuple)
+    for dtype, data, scheme in product(("float64", "float32"), SAMPLES, SCHEMES):
+        table = {section: dict(keys) for section, keys in BASE.items()}
+        table["scheme"]["name"] = scheme
+        table["training"]["dtype"] = dtype
+        table["data"] |= data
+        place(table, [section, key], [choice] if listed else choice)
+        try:
+            play(build(experiment(table)), 1)
+        except BadInput:
+            continue
+        return experiment(table)
+    return None
+
+
+def homely(catalogue, name):
+    found = at_home(catalogue, name)
+    if found is None:
+        pytest.skip("what it needs is not on this machine")
+    return found
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_a_line_names_something_that_says_what_it_is(catalogue, name):
+    entry = catalogue[name]
+    assert entry.about
+    assert "\n" not in entry.about
+    assert len(entry.about) <= 100
+    assert inspect.getdoc(catalogue.find(name))
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_every_setting_has_a_type_and_a_line_of_help(catalogue, name):
+    for key, kind in catalogue.field_types(name).items():
+        if key not in FILLED | {"name"}:
+            assert get_origin(kind) is Annotated, key
+            told = [m.description for m in get_args(kind) if isinstance(m, FieldInfo)]
+            assert any(told), f"{key} has no help: Annotated[…, about(…)]"
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_its_settings_survive_a_file(catalogue, name, tmp_path):
+    e = homely(catalogue, name)
+    (tmp_path / "config.toml").write_text(as_toml(e))
+    assert load(tmp_path / "config.toml") == e
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_it_obeys_its_protocol_prints_itself_and_travels(catalogue, name):
+    if catalogue.key == "run.loggers":
+        pytest.skip("watches a run from outside")
+    kind, find = PLACES[catalogue.key]
+    part = find(build(homely(catalogue, name)))
+    assert isinstance(part, kind)
+    if catalogue.key in ("scheme.name", "training.backend", "model.name"):  # hold a network
+        assert type(pickle.loads(pickle.dumps(part))) is type(part)
+    else:
+        assert "object at 0x" not in repr(part)
+        again = pickle.loads(pickle.dumps(part))
+        assert again == part
+        assert repr(again) == repr(part)
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_same_dice_give_same_bits(catalogue, name):
+    """Shapes are executed on the way, as everywhere in the tests."""
+    e = homely(catalogue, name)
+    one, two = (play(build(e), 4) for _ in range(2))
+    for (_, x, _, memory), (_, y, _, again) in zip(one, two, strict=True):
+        assert torch.equal(x.theta, y.theta)
+        assert torch.equal(memory, again)
+        np.testing.assert_array_equal(x.spent, y.spent)
+
+
+@pytest.mark.parametrize(("catalogue", "name"), LINES)
+def test_renaming_devices_renames_the_result(catalogue, name):
+    e = homely(catalogue, name)
+    if (catalogue.key, name) in NUMBERED or e.training.dtype != "float64":
+        pytest.skip("a device's number is more than its name, or sums are too coarse")
+    setup = build(e)
+    assert_renamed(play(setup, 4), play(renamed(setup, ORDER), 4), ORDER)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -53,13 +240,16 @@ def test_allocators(name, n, m):
     assert (found.power.sum(axis=1) <= power * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("draw", [Constant(), Rayleigh(), Rician()])
-def test_skies(draw):
-    one, two = (draw(1, (3, 4), rng=np.random.default_rng(0)) for _ in range(2))
-    np.testing.assert_array_equal(one, two)
-    wider = draw(1, (5, 4), rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(one, wider[:3])
-    assert (one > 0).all()
+@pytest.mark.parametrize("name", FADINGS)
+def test_a_sky_belongs_to_its_devices(name):
+    """One more device does not change the gains of the others."""
+    e = homely(FADINGS, name)
+    if (FADINGS.key, name) in NUMBERED:
+        pytest.skip("a trace has as many devices as it has")
+    more = e.model_copy(update={"training": e.training.model_copy(update={"devices": 9})})
+    few, many = (s.scheme.fade(turn_at(s, 2)).gain for s in (build(e), build(more)))
+    np.testing.assert_array_equal(many[:6], few)
+    assert (few > 0).all()
 
 
 @pytest.mark.parametrize("name", presets())
@@ -74,7 +264,5 @@ def test_presets_are_legal(name):
 
 def test_digits_preset_schedules_as_it_says():
     """50 to 90 % of the devices can afford the air, over the run."""
-    import airfeel
-
     run = airfeel.run(load("digits-tcs-h"))
     assert 0.5 <= run.summary["scheduled_mean"] / 20 <= 0.9

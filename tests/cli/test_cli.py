@@ -84,8 +84,8 @@ def test_version_and_help(monkeypatch, capsys):
 
 
 def test_a_scheme_of_ones_own(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(Path(__file__).parents[2] / "examples")
-    own = ["--set", "scheme.name=own_scheme:build", "--set", "scheme.options={count=5}"]
+    monkeypatch.chdir(Path(__file__).parents[2] / "examples" / "own")
+    own = ["--set", "scheme.name=air_only:build", "--set", "scheme.options={count=5}"]
     call(monkeypatch, capsys, "run", "digits-tcs-h", *QUICK, *own, "--out", str(tmp_path / "r"))
     rounds = read_columns(tmp_path / "r" / "rounds.csv")
     assert not rounds["slots_digital"].any()

@@ -1,16 +1,20 @@
 """The global update as a mean of what the base station received."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from airfeel.ranges import about
 from airfeel.segments import by_value
 from airfeel.types import Received
 
-Divide = Literal["active", "heard", "all"]
+Divide = Annotated[
+    Literal["active", "heard", "all"],
+    about("whom the mean is over: all speakers, those heard on a sub-channel, or all devices"),
+]
 
 
 def average(

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ Dim = Annotated[int, about("d, numbers in the model")]
 Bits = Annotated[int, about("q, bits of a value: 2 to 24, or 32")]
 Strict = Annotated[bool, about("charge 32 bits for each quantiser's norm")]
 Whom = Annotated[Divide, about("whom the mean is over")]
-Columns = Annotated[tuple[str, ...], about("notes of decode that rows show")]
 
 _NORM_BITS = 32  # a quantiser's norm, charged under strict accounting
 
@@ -70,7 +69,7 @@ class TimeCorrelated:
     mask: Mask = field(default_factory=Top)
     memory: Memory = field(default_factory=ErrorMemory)
     divide: Whom = "active"
-    columns: Columns = ()
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -126,7 +125,7 @@ class TopK:
     bits: Bits
     strict: Strict = False
     memory: Memory = field(default_factory=ErrorMemory)
-    columns: Columns = ()
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -172,8 +171,8 @@ class Whole:
 
     memory: Memory = field(default_factory=NoMemory)
     divide: Whom = "active"
-    dice: Annotated[int, about("uniforms that a device needs")] = 0
-    columns: Columns = ()
+    dice: ClassVar[int] = 0
+    columns: ClassVar[tuple[str, ...]] = ()
 
     def agree(self, turn: Turn) -> Agreed:
         """All entries."""

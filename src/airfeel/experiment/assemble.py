@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from airfeel.catalogue import Catalogue, Choice
+from airfeel.catalogue import Catalogue, Choice, name_of
 from airfeel.catalogues import (
     CODECS,
     INVITES,
@@ -18,8 +18,9 @@ from airfeel.catalogues import (
     TRANSMITS,
 )
 from airfeel.experiment.config import SchemeChoice
+from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.schemes import Settings
-from airfeel.types import BadInput, Meter, Scheme, World
+from airfeel.types import BadInput, Scheme, World
 
 _REPLACED = {"fade": SKIES, "invite": INVITES, "codec": CODECS, "plan": PLANS}
 _REPLACED |= {"transmit": TRANSMITS}
@@ -33,7 +34,7 @@ def assemble(
 
     A part is filled in with the facts of the run that it asks for by name: numbers of `Settings`,
     `devices`, `subchannels`, and the part in whose place it comes (`codec`, `plan`, …), so that it
-    can wrap that.
+    can wrap that. A part of the same kind keeps the settings that are not given anew.
     """
     facts = _facts(settings, world)
     inner = {
@@ -42,7 +43,6 @@ def assemble(
         if (choice := getattr(chosen, name)) is not None
     }
     read = tuple(METERS.make(meter, **facts) for meter in meters)
-    _unique_columns(read)
     settings = dataclasses.replace(settings, **inner, meters=read)
     scheme = SCHEMES.find(chosen.name)(settings)
     if not isinstance(scheme, Scheme):
@@ -50,10 +50,14 @@ def assemble(
         raise BadInput(f"scheme.name = {chosen.name!r}: must make a Scheme, made {made}")
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
-            own = _facts(settings, world) | {name: getattr(scheme, name)}
+            before = getattr(scheme, name)
+            own = _facts(settings, world) | _inherited(catalogue, choice, before) | {name: before}
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
     _all_used(scheme, inner, chosen)
+    if read and scheme.meters != read:
+        raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
+    _unique_columns(scheme)
     return scheme
 
 
@@ -67,11 +71,18 @@ def _facts(settings: Settings, world: World) -> dict[str, Any]:
     return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
 
 
-def _unique_columns(meters: Sequence[Meter]) -> None:
-    names = [name for meter in meters for name in meter.columns]
-    for name in names:
+def _inherited(catalogue: Catalogue, choice: Choice, before: object) -> dict[str, Any]:
+    """Where a part comes in the place of one of its own kind: the settings that that one had."""
+    if catalogue.find(name_of(choice)) is not type(before) or not dataclasses.is_dataclass(before):
+        return {}
+    return {f.name: getattr(before, f.name) for f in dataclasses.fields(before)}
+
+
+def _unique_columns(scheme: Scheme) -> None:
+    names = [*ROUND_COLUMNS, *scheme.columns]
+    for name in scheme.columns:
         if names.count(name) > 1:
-            raise BadInput(f"radio.meters: two of them fill the column {name!r}")
+            raise BadInput(f"radio.meters: the column {name!r} is filled twice")
 
 
 def _all_used(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -56,8 +56,8 @@ class Torch:
     model: FlatModel
     data: Dataset
     rule: Rule = field(default_factory=PlainSGD)
-    name: str = "torch"
-    block: Annotated[int, about("devices that one call has")] = 1
+    name: ClassVar[str] = "torch"
+    block: ClassVar[int] = 1
 
     def __call__(
         self,
@@ -106,7 +106,7 @@ class Stacked:
     model: FlatModel
     data: Dataset
     rule: Rule = field(default_factory=PlainSGD)
-    name: str = "stacked"
+    name: ClassVar[str] = "stacked"
 
     @property
     def block(self) -> int:
@@ -145,7 +145,7 @@ class Native:
 
     network: native.Network
     data: Dataset
-    name: str = "native"
+    name: ClassVar[str] = "native"
 
     @property
     def block(self) -> int:

@@ -11,7 +11,7 @@ from torch import Tensor
 from airfeel.radio import native
 from airfeel.radio.receive import arrivals, deliver, receive
 from airfeel.segments import segment_sizes
-from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
+from airfeel.types import BadInput, Delivery, Fading, Plan, Received, Said, Turn
 
 
 def segment_energy(
@@ -97,6 +97,10 @@ class Hybrid:
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan
     ) -> tuple[Received, Delivery]:
+        if plan.scalar <= 0.0:
+            raise BadInput(
+                "scheme.transmit = 'hybrid': the plan puts nothing on the air; use 'digital'"
+            )
         spoken, symbols = plan.active[said.devices], said.symbols
         amplitude = plan.loudness(fading.gain)[said.devices]
         signal = superpose(symbols, fading.met[said.devices], amplitude, spoken)

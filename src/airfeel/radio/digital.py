@@ -132,8 +132,8 @@ class Orthogonal:
         arrived = arrivals(said, fading, plan)
         spoken = plan.active[said.devices]
         packets = spoken if arrived is None else spoken & arrived
-        total = said.common.new_zeros(said.common.shape[1])
-        for row in said.common[torch.from_numpy(packets)]:
+        total = said.symbols.new_zeros(said.symbols.shape[1])
+        for row in said.symbols[torch.from_numpy(packets)]:
             total += row
         share = (
             None

@@ -112,8 +112,10 @@ class Sky:
     """Block fading: one draw per round, times each device's mean gain, and the receiver's noise."""
 
     draw: Draw = field(default_factory=Rayleigh)
-    noise: float = 1e-6  # variance for one received element
-    mean_gain: float | tuple[float, ...] = 1.0  # factor on |h|², one or one for each device
+    noise: Annotated[Positive, about("variance for one received element", "W")] = 1e-6
+    mean_gain: Annotated[
+        float | tuple[float, ...], about("factor on |h|², one or one for each device")
+    ] = 1.0
 
     def __call__(self, turn: Turn) -> Fading:
         gain = self.draw(turn)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from time import monotonic
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,6 +13,7 @@ from airfeel.radio.allocators.bound import slots_bound
 from airfeel.radio.allocators.exchange import best_exchange, exchange_channels
 from airfeel.radio.links import Allocation, Links
 from airfeel.radio.power import best_rates
+from airfeel.ranges import Positive, about
 from airfeel.types import BadInput
 
 Array = np.ndarray
@@ -27,7 +29,7 @@ class Exact:
     time_limit: seconds of search for each allocation, above 0.
     """
 
-    time_limit: float = 10.0
+    time_limit: Annotated[Positive, about("of the search for each allocation", "s")] = 10.0
 
     def __post_init__(self) -> None:
         if not self.time_limit > 0.0:

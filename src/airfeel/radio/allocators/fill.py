@@ -1,19 +1,22 @@
 """How the powers of an assignment are chosen."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from airfeel.radio.links import Allocation, Links
+from airfeel.ranges import about
 from airfeel.types import BadInput
 
-Fill = Literal["water", "equal"]
+Fill = Annotated[
+    Literal["water", "equal"], about("how a device's power is spread over its sub-channels")
+]
 
 
 def check_fill(fill: str) -> None:
     """Refuse a way of filling that there is not."""
-    if fill not in get_args(Fill):
+    if fill not in ("water", "equal"):
         raise BadInput(f"fill = {fill!r}: must be 'water' or 'equal'")
 
 
