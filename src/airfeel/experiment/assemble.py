@@ -17,8 +17,8 @@ from airfeel.catalogues import (
     STEPS,
     TRANSMITS,
 )
-from airfeel.experiment.config import SchemeChoice
 from airfeel.experiment.rows import ROUND_COLUMNS
+from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
 from airfeel.types import BadInput, Scheme, World
 

@@ -13,8 +13,9 @@ from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
 from airfeel.experiment.assemble import assemble
-from airfeel.experiment.config import Experiment, Radio
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.fields import scheduling
+from airfeel.experiment.sections import Radio
 from airfeel.learn import models
 from airfeel.learn.backends import Backend
 from airfeel.learn.flat import FlatModel

@@ -1,0 +1,234 @@
+"""The settings by section: types, units, legal ranges and one line of help for each."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from airfeel.catalogue import Choice
+from airfeel.catalogues import (
+    ALLOCATORS,
+    BACKENDS,
+    CODECS,
+    DATASETS,
+    FADINGS,
+    INVITES,
+    LOGGERS,
+    MASKS,
+    MEMORIES,
+    METERS,
+    MODELS,
+    PARTITIONS,
+    PLANS,
+    RULES,
+    SCHEMES,
+    SKIES,
+    STEPS,
+    TRANSMITS,
+)
+from airfeel.experiment.fields import (
+    Changes,
+    Each,
+    EachRound,
+    Options,
+    later,
+    named,
+)
+from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, Whole
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(Section):
+    """The samples, and how they are spread over the devices."""
+
+    dataset: Annotated[Choice, named(DATASETS)] = Field(
+        "digits", description="a data set by name, module:factory, or file:my.npz"
+    )
+    partition: Annotated[Choice, named(PARTITIONS)] = Field(
+        "iid", description="how samples are dealt to devices: a name, or module:factory"
+    )
+    classes_per_device: Count = Field(2, description="classes on a device, for partition = classes")
+    alpha: Positive = Field(0.5, description="concentration, for partition = dirichlet")
+    minimum: Count = Field(1, description="fewest samples on a device, for partition = dirichlet")
+    dir: Annotated[str | None, Changes.NOTHING] = Field(None, description="folder of the data sets")
+    standardise: bool = Field(True, description="inputs of zero mean and unit variance by channel")
+    shape: tuple[Count, Count, Count] = Field((1, 8, 8), description="one synthetic sample")
+    classes: Whole = Field(10, description="synthetic classes; 0 for regression")
+    samples: Count = Field(2000, description="synthetic training samples")
+    test_samples: Count = Field(500, description="synthetic test samples")
+
+
+class Model(Section):
+    """The network."""
+
+    name: Annotated[str, named(MODELS, tables=False)] = Field(
+        "mlp", description="a model by name, or module:factory"
+    )
+    init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
+    dropout: Below1 = Field(0.0, description="share of units dropped in training; 0 is off")
+    hidden: Count = Field(64, description="hidden units of the mlp")
+    buffers: Literal["refuse", "frozen"] = Field(
+        "refuse", description="what to do with a model that has buffers, such as batch norm's"
+    )
+    options: Options = Field({}, description="arguments for a user's own factory")
+
+
+class Training(Section):
+    """Local SGD."""
+
+    devices: Count = Field(20, description="N")
+    local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
+    batch_size: Count = Field(64, description="B")
+    learning_rate: EachRound = Field(
+        0.05, description="η, one number, one for each round, or a series by name"
+    )
+    rounds: Annotated[Count | None, Changes.LENGTH] = Field(
+        100, description="round limit; leave out for none"
+    )
+    dtype: Literal["float32", "float64"] = Field(
+        "float32", description="numbers that models and updates are made of"
+    )
+    device: Annotated[str, Changes.SPEED] = Field(
+        "cpu", description="compute device: cpu, cuda, cuda:1, …"
+    )
+    backend: Annotated[Choice, named(BACKENDS), Changes.SPEED] = Field(
+        "auto", description="what carries local SGD out; auto is the fastest that can"
+    )
+    rule: Annotated[Choice, named(RULES)] | None = later(
+        description="what a local step does; left out: plain SGD"
+    )
+
+
+class SchemeChoice(Section):
+    """The algorithm."""
+
+    name: Annotated[str, named(SCHEMES, tables=False)] = Field(
+        "tcs-h", description="a scheme by name, or module:factory"
+    )
+    global_sparsity: Share = Field(0.2, description="φ[g], share of the model in the global mask")
+    local_sparsity: Share = Field(0.05, description="φ[l], share of the model in a local mask")
+    bits: Annotated[int, Field(strict=True)] = Field(16, description="q: 2 to 24, or 32")
+    scheduled: Count | None = Field(
+        None, description="devices per round of the digital schemes; 65 % of all if left out"
+    )
+    scheduler: str | None = Field(
+        None,
+        description="invite and schedule in one word: power, random, round-robin, best-channel, "
+        "proportional-fair, thrifty or all",
+    )
+    strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
+    options: Options = Field({}, description="for a user's own scheme")
+    invite: Annotated[Choice, named(INVITES)] | None = later(
+        description="who trains; left out: everyone for tcs-h, random for the digital schemes"
+    )
+    schedule: Literal["power", "thrifty", "all"] | None = later(
+        description="who speaks of those who trained; left out: power for tcs-h, else all"
+    )
+    mask: Annotated[Choice, named(MASKS)] | None = later(
+        description="rule of the global mask; left out: top"
+    )
+    memory: Annotated[Choice, named(MEMORIES)] | None = later(
+        description="what devices keep of what was not sent; left out: error-feedback"
+    )
+    step: Annotated[Choice, named(STEPS)] | None = later(
+        description="server optimiser; left out: add"
+    )
+    fade: Annotated[Choice, named(SKIES)] | None = later(
+        description="in place of the sky, or around it"
+    )
+    codec: Annotated[Choice, named(CODECS)] | None = later(
+        description="in place of the scheme's codec"
+    )
+    plan: Annotated[Choice, named(PLANS)] | None = later(
+        description="in place of the scheme's plan"
+    )
+    transmit: Annotated[Choice, named(TRANSMITS)] | None = later(
+        description="in place of the scheme's channel"
+    )
+
+
+class Radio(Section):
+    """The uplink."""
+
+    subchannels: Count = Field(25, description="M")
+    fading: Annotated[Choice, named(FADINGS)] = Field(
+        "rayleigh", description="how gains are drawn in a round"
+    )
+    fading_scale: Positive = Field(1.0, description="Rayleigh scale; E|h|² is twice its square")
+    rician_factor: NotNegative = Field(1.0, description="line of sight over scattered power")
+    trace: str | None = Field(None, description=".npy file of gains, for fading = trace")
+    mean_gain: Each = Field(1.0, description="factor on |h|², one or one for each device")
+    noise: Positive = Field(1e-6, description="σ0², variance for one received element [W]")
+    power: Each = Field(5e-3, description="P̄, average power limit [W], one or one for each device")
+    power_scalar: EachRound = Field(
+        5.0, description="σ_t, one number, one for each round, or a series by name"
+    )
+    alpha: Each = Field(1.0, description="aggressiveness of scheduling, one or one for each device")
+    allocator: Annotated[Choice, named(ALLOCATORS)] = Field(
+        "paper", description="who gets which sub-channel"
+    )
+    allocator_seconds: Positive = Field(
+        10.0, description="time limit of allocator = exact in a round"
+    )
+    symbol_seconds: Annotated[Positive, Changes.LOOKS] = Field(
+        1e-6, description="length of a slot, for energy in joules"
+    )
+    meters: tuple[Annotated[Choice, named(METERS)], ...] = later(
+        (), description="further costs to be read"
+    )
+
+
+class Budget(Section):
+    """When to stop, beside the round limit."""
+
+    slots: Count | None = Field(None, description="C, uplink slots for the whole training")
+    resource_blocks: Count | None = Field(None, description="the same as sub-channels × slots")
+    target_accuracy: Annotated[Share | None, Changes.LENGTH] = Field(
+        None, description="stop when the test accuracy reaches it"
+    )
+    convergence: Annotated[NotNegative, Changes.LENGTH] = Field(
+        0.0, description="stop when ‖ĝ‖ ≤ this times ‖w‖ in a round that is not idle; 0 is off"
+    )
+
+
+class RunOptions(Section):
+    """How the run is carried out."""
+
+    seed: Annotated[Whole, Changes.SEED] = Field(
+        0, description="decides every random number of the run"
+    )
+    eval_every: Annotated[Count, Changes.LOOKS] = Field(
+        1, description="rounds between two looks at the test set"
+    )
+    idle_limit: Annotated[Count, Changes.LENGTH] = Field(
+        100, description="idle rounds in a row after which the run has stalled"
+    )
+    checkpoint_every: Annotated[Whole, Changes.NOTHING] = Field(
+        0, description="rounds between two checkpoints; 0 leaves it to checkpoint_minutes"
+    )
+    checkpoint_minutes: Annotated[Positive, Changes.NOTHING] = Field(
+        2.0, description="minutes after which one is due anyhow"
+    )
+    record_every: Annotated[Whole, Changes.RECORDS] = Field(
+        0, description="keep Fading and Plan of every so many rounds; 0 keeps none"
+    )
+    memory: Literal["ram", "file", "bfloat16"] = Field(
+        "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
+    )
+    threads: Annotated[Whole, Changes.NOTHING] = Field(
+        0, description="worker threads; 0 for all cores. Changes no result"
+    )
+    engine: Annotated[Literal["threads", "ray"], Changes.NOTHING] = Field(
+        "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
+    )
+    actors: Annotated[Whole, Changes.NOTHING] = Field(
+        0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
+    )
+    address: Annotated[str | None, Changes.NOTHING] = Field(
+        None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"
+    )
+    loggers: Annotated[tuple[Annotated[Choice, named(LOGGERS)], ...], Changes.NOTHING] = later(
+        (), description="where else rows are written"
+    )
