@@ -32,7 +32,7 @@ def node_turn(
 def agree(codec: Codec, twin: Codec, turn: Turn, seed: int) -> tuple[Agreed, bytes]:
     """What is agreed, and its mask for the wire where nodes would derive another.
 
-    twin: the codec as nodes have it.
+    codec: with the rule of its mask. twin: the same as nodes have it.
     """
     agreed, state = codec.agree(turn), turn.state
     theirs = twin.agree(node_turn(state.theta, state.update, turn.round, seed))

@@ -37,7 +37,7 @@ class Allowed:
         >>> Allowed().write(TopK(100, 5, bits=8))
         '{"name": "top-k", "dim": 100, "k": 5, "bits": 8}'
         """
-        told = dict(_told(codec))
+        told = dict(_told(spelled(codec)))
         for name in CODECS:
             fixed = CODECS[name].fixed
             same = all(getattr(codec, k, MISSING) == v for k, v in fixed.items())
@@ -56,7 +56,7 @@ class Allowed:
         """The codec that was written; nothing is imported that is not allowed here."""
         try:
             told = json.loads(text)
-            name = told.pop("name")
+            name = str(told.pop("name"))
             told = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
             if "memory" in told:
                 told["memory"] = KEPT[told["memory"]]

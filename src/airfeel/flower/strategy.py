@@ -16,7 +16,7 @@ from jaxtyping import Bool
 from airfeel.compress.codecs import Whole
 from airfeel.experiment.build import Setup
 from airfeel.flower.agreement import agree
-from airfeel.flower.allowed import Allowed, Makers, spelled
+from airfeel.flower.allowed import Allowed, Makers
 from airfeel.flower.asking import Asking, instruct, limit_of
 from airfeel.flower.books import Books
 from airfeel.flower.fleet import Broadcast, Fleet
@@ -26,7 +26,7 @@ from airfeel.flower.refusals import refuse_partial, refuse_round
 from airfeel.flower.vectors import flatten, octets
 from airfeel.round import play_round, start
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Fade, Invited, Report, State, Turn
+from airfeel.types import BadInput, Codec, Fade, Invited, Report, State, Turn
 
 _log = logging.getLogger("airfeel")
 _SHOWN = ["scheduled", "silent", "lost", "slots", "bits"]
@@ -75,7 +75,7 @@ class AirStrategy(Strategy):
         self._asking: Asking | None = None
         self._askings = 0
         self._allowed = Allowed(codecs or {})
-        self._allowed.write(spelled(self.scheme.codec))  # refused now rather than in a round
+        self._allowed.read(self._allowed.write(self.scheme.codec))  # refused now, not in a round
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -180,15 +180,18 @@ class AirStrategy(Strategy):
         """The sky, who is asked, and how they are to speak; in round 0 everybody, as they are."""
         blank = State.bare(self.world.model.initial(), self.world.devices)
         turn = Turn(self.world, self.state or blank, self.streams)
-        codec, fading, invited = spelled(Whole()), None, Invited(reachable)
+        codec: Codec = Whole()
+        fading, invited, limit = None, Invited(reachable), None
         if self.state is not None:
-            codec, fading = spelled(self.scheme.codec), self.scheme.fade(turn)
+            codec, fading = self.scheme.codec, self.scheme.fade(turn)
             invited = self.scheme.invite(turn, fading)
             refuse_round(self.scheme, fading, invited)
             invited = Invited(reachable & invited.who)
         told = self._allowed.write(codec)
-        agreed, mask = agree(codec, self._allowed.read(told), turn, self.streams.seed)
-        limit = limit_of(self.scheme.plan, turn, len(agreed.support)) if fading else None
+        theirs = self._allowed.read(told)
+        agreed, mask = agree(codec, theirs, turn, self.streams.seed)
+        if fading is not None:
+            limit = limit_of(self.scheme.plan, turn, len(agreed.support))
         asked = {self.fleet.node[int(n)]: int(n) for n in np.flatnonzero(invited.who)}
         self._askings += 1
         return Asking(
@@ -196,7 +199,7 @@ class AirStrategy(Strategy):
             turn=turn,
             fading=fading,
             invited=invited,
-            ear=Ear(codec.spelling, agreed, turn.state.theta),
+            ear=Ear(theirs.spelling, agreed, turn.state.theta),
             codec=told,
             mask=mask,
             limit=limit,
