@@ -24,11 +24,12 @@ from airfeel.types import (
 
 def start(scheme: Scheme, world: World, streams: Dice, engine: Engine) -> State:
     """Round 0: one uncounted, noiseless, uncompressed round of all devices gives ĝ_0 and w_0."""
-    theta, nobody = world.model.initial(), np.zeros(world.devices)
-    blank = State(-1, theta, torch.zeros_like(theta), torch.zeros(0, dtype=torch.int64), nobody)
-    turn, everyone = Turn(world, blank, streams), np.ones(world.devices, dtype=bool)
+    theta, everyone = world.model.initial(), np.ones(world.devices, dtype=bool)
+    blank = State.bare(theta, world.devices)
+    turn = Turn(world, blank, streams)
     said = engine.prepare(turn, scheme.learn, silent(world.dim), no_mask(turn), Invited(everyone))
-    update = engine.ideal(said.finite) if said.finite.any() else torch.zeros_like(theta)
+    finite = np.isin(np.flatnonzero(everyone), said.devices[said.finite])
+    update = engine.ideal(finite) if finite.any() else torch.zeros_like(theta)
     begun = carry.begin(scheme, world, update)
     return dataclasses.replace(blank, round=0, theta=theta + update, update=update, carry=begun)
 

@@ -15,12 +15,13 @@ from flwr.supercore.task_identity import TaskIdentity
 from airfeel.experiment.build import Setup
 from airfeel.flower import AirMod, AirStrategy
 from airfeel.flower.vectors import Layout
+from airfeel.types import State, Turn
 
 ALL = {"min_train_nodes": 1, "min_available_nodes": 1, "fraction_evaluate": 0.0}
 
 
 class Town(Grid):
-    """Nodes 1000 + n of device n. `fault(turn, device)` may say what is lost: the "instruction",
+    """Nodes 1000 + n of device n. `fault(asking, device)` may say what is lost: the "instruction",
     the "reply", the context ("amnesia"), or reply and context ("death").
 
     Everything that passes is serialised, as it would be between two machines.
@@ -31,7 +32,7 @@ class Town(Grid):
         self.app = app
         self.run_number = run
         self.nodes = {1000 + n: self.newborn(1000 + n, n) for n in range(devices)}
-        self.fault: Callable[[int, int], str] = lambda turn, device: ""
+        self.fault: Callable[[int, int], str] = lambda asking, device: ""
         self.messages: list[Message] = []
 
     def newborn(self, node: int, device: int) -> Context:
@@ -54,8 +55,8 @@ class Town(Grid):
         self.messages.append(message)
         context = self.nodes[message.metadata.dst_node_id]
         device = int(context.node_config["partition-id"])
-        turn = int(message.content.config_records["airfeel"].get("turn", 0))
-        fault = self.fault(turn, device)
+        asking = int(message.content.config_records["airfeel"].get("asking", 0))
+        fault = self.fault(asking, device)
         if fault == "instruction":
             return None
         sent = Message(
@@ -101,7 +102,8 @@ def client_app(setup: Setup, mod: AirMod, weights: bool = False) -> ClientApp:
         when = message.content.config_records["airfeel"]
         devices, t = np.array([context.node_config["partition-id"]]), int(when["round"])
         dice = setup.streams.uniform("batch", t, devices, learn.dice)
-        delta, loss = learn(world, torch.from_numpy(theta), devices, t, dice)
+        state = State.bare(torch.from_numpy(theta), world.devices, t - 1)
+        delta, loss = learn(Turn(world, state, setup.streams), devices, dice)
         metrics = MetricRecord(
             {"num-examples": len(world.shards[devices[0]]), "train-loss": float(loss[0])}
         )

@@ -20,6 +20,7 @@ from airfeel.engines.threads import Threads
 from airfeel.experiment.build import build
 from airfeel.experiment.load import experiment
 from airfeel.round import play_round, start
+from airfeel.types import Invited, Turn
 
 APP = Path(__file__).parents[2] / "examples" / "flower_app"
 SETTINGS = {
@@ -73,13 +74,13 @@ def library(setup, heard):
     """The library's own run, in which just these devices were invited."""
     engine = Threads(setup.world, 1)
     try:
-        state = start(setup.scheme.learn, setup.world, setup.streams, engine)
+        state = start(setup.scheme, setup.world, setup.streams, engine)
         for who in heard[1:]:
-            invite = lambda world, state, fading, *, rng, who=who: who
+            invite = lambda turn, fading, who=who: Invited(who)
             scheme = dataclasses.replace(setup.scheme, invite=invite)
-            state, report = play_round(scheme, setup.world, state, setup.streams, engine)
+            state, report = play_round(scheme, Turn(setup.world, state, setup.streams), engine)
             assert np.array_equal(report.plan.active, who)
-        return state.theta.numpy(), engine.memory.numpy().copy()
+        return state.theta.numpy(), engine.buffers["memory"].numpy().copy()
     finally:
         engine.close()
 
@@ -93,9 +94,9 @@ def check(folder, settings, run):
     assert np.linalg.norm(model - theta) <= 1e-5 * np.linalg.norm(theta)
     for n in range(4):
         with np.load(folder / "airfeel" / f"device-{n}" / f"run-{run}.npz") as kept:
-            last = 1 + int(np.flatnonzero(heard[:, n])[-1])  # turns count from 1, rounds from 0
-            turn = json.loads(str(kept["book"]))["turn"]
-            stands = kept["proposed"] if turn == last else kept["memory"]
+            last = 1 + int(np.flatnonzero(heard[:, n])[-1])  # askings count from 1, rounds from 0
+            asking = json.loads(str(kept["book"]))["asking"]
+            stands = kept["proposed"] if asking == last else kept["memory"]
         assert np.abs(stands - memory[n]).max() <= 1e-5 * np.abs(memory[n]).max()
     return heard
 

@@ -47,8 +47,8 @@ def test_uplink_is_a_quarter_of_dense_fedavg(model):
 
 def test_what_is_counted_is_what_is_sent():
     _, town, air = trained([], 2)
-    turn = max(m.content.config_records["airfeel"].get("turn", 0) for m in town.messages)
-    last = [m for m in town.messages if m.content.config_records["airfeel"].get("turn") == turn]
+    asked = [m.content.config_records["airfeel"].get("asking", 0) for m in town.messages]
+    last = [m for m, number in zip(town.messages, asked, strict=True) if number == max(asked)]
     assert air.books.written[-1]["downlink_octets"] == sum(octets(m.content) for m in last)
     assert all("arrays" not in m.content for m in last)
 

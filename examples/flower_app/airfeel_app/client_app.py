@@ -8,6 +8,7 @@ from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
 from airfeel.flower import AirMod
+from airfeel.types import State, Turn
 from airfeel_app.task import arrays_of, setup_of, vector_of
 
 app = ClientApp(mods=[AirMod()])
@@ -25,7 +26,8 @@ def train(message: Message, context: Context) -> Message:
     theta = vector_of(setup, message.content.array_records["arrays"])
     learn = setup.scheme.learn
     dice = setup.streams.uniform("batch", t, device, learn.dice)
-    delta, loss = learn(setup.world, theta, device, t, dice)
+    state = State.bare(theta, setup.world.devices, t - 1)
+    delta, loss = learn(Turn(setup.world, state, setup.streams), device, dice)
     samples = len(setup.world.shards[device[0]])
     metrics = MetricRecord({"num-examples": samples, "train-loss": float(loss[0])})
     content = RecordDict({"delta": arrays_of(setup, delta[0]), "metrics": metrics})

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from airfeel.learn.evaluate import evaluate
 from flwr.app import ArrayRecord, Context, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
@@ -27,7 +26,8 @@ def main(grid: Grid, context: Context) -> None:
     wait_for(grid, setup.world.devices, float(config["wait"]))
 
     def look(number: int, arrays: ArrayRecord) -> MetricRecord:
-        accuracy, loss = evaluate(setup.world.model, setup.world.data, vector_of(setup, arrays))
+        model, data = setup.world.model, setup.world.data
+        accuracy, loss = model.evaluate(data, vector_of(setup, arrays), map)
         return MetricRecord({"accuracy": accuracy, "loss": loss})
 
     result = strategy.start(

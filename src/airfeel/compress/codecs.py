@@ -14,6 +14,7 @@ from airfeel.compress.mask_rules import Top
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.compress.quantize import UNQUANTISED, check_bits, quantize
+from airfeel.compress.spelling import Spelling
 from airfeel.ranges import about
 from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
 
@@ -88,6 +89,12 @@ class TimeCorrelated:
         norm = norm_bits(self.k_global, self.bits) if self.strict else 0
         return local + self.k_global * self.bits + norm
 
+    @property
+    def spelling(self) -> Spelling:
+        """Levels in the local part, and in the global one where that is digital."""
+        common = UNQUANTISED if self.analog else self.bits
+        return Spelling(self.k_local, self.bits, common, self.cost)
+
     def agree(self, turn: Turn) -> Agreed:
         """The global mask."""
         return Agreed(self.mask(turn, self.k_global))
@@ -140,6 +147,11 @@ class TopK:
         """Q = (log2 d + q)·K."""
         return value_bits(self.k, self.bits, dim=self.dim, strict=self.strict)
 
+    @property
+    def spelling(self) -> Spelling:
+        """Levels."""
+        return Spelling(self.k, self.bits, cost=self.cost)
+
     def agree(self, turn: Turn) -> Agreed:
         """Nothing."""
         return no_mask(turn)
@@ -173,6 +185,11 @@ class Whole:
     divide: Whom = "active"
     dice: ClassVar[int] = 0
     columns: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def spelling(self) -> Spelling:
+        """Values as they are."""
+        return Spelling(0)
 
     def agree(self, turn: Turn) -> Agreed:
         """All entries."""

@@ -23,7 +23,7 @@ from airfeel.learn.local_sgd import LocalSGD
 from airfeel.radio.fading import Draw, Sky
 from airfeel.schemes import Settings
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Dataset, Dice, Scheme, Series, World
+from airfeel.types import BadInput, Dataset, Dice, Learn, Network, Scheme, Series, World
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,40 @@ def build(e: Experiment, data: Dataset | None = None) -> Setup:
     data = _dataset(e, streams, data)
     shards = _shards(e, data, streams)
     model = _model(e, data, streams, device)
-    power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
-    world = World(model, _on(data, device), shards, e.radio.subchannels, power, e.slots)
-    backend = BACKENDS.make(
+    world = _world(e, model, _on(data, device), shards)
+    backend: Backend = BACKENDS.make(
         e.training.backend,
         model=model,
         data=world.data,
         rule=RULES.make(e.training.rule or "sgd"),
         dropout=e.model.dropout > 0,
     )
-    return Setup(world, _scheme(e, world, backend), streams)
+    learn = LocalSGD(
+        backend,
+        e.training.local_steps,
+        e.training.batch_size,
+        _series(e.training.learning_rate, "training.learning_rate"),
+    )
+    return Setup(world, _scheme(e, world, learn), streams)
+
+
+def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
+    """The same for a model that is trained elsewhere: scheme, radio and dice, without data."""
+    world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
+    return Setup(world, _scheme(e, world, learn), Streams(e.run.seed))
+
+
+def no_data() -> Dataset:
+    """No samples."""
+    x, y = torch.zeros(0, 1, 1, 1), torch.zeros(0)
+    return Dataset("none", x, y, x, y, classes=0, shift=torch.zeros(1), scale=torch.ones(1))
+
+
+def _world(
+    e: Experiment, model: Network, data: Dataset, shards: tuple[Int64[np.ndarray, "_"], ...]
+) -> World:
+    power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
+    return World(model, data, shards, e.radio.subchannels, power, e.slots)
 
 
 def _compute_device(name: str) -> torch.device:
@@ -116,7 +140,7 @@ def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device)
     return FlatModel(module, classes=data.classes, dtype=dtype, device=device, buffers=m.buffers)
 
 
-def _scheme(e: Experiment, world: World, backend: Backend) -> Scheme:
+def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
     d, chosen = world.dim, e.scheme
     k_global = round(chosen.global_sparsity * d)
     inviting, schedule = scheduling(chosen.scheduler, chosen.invite, chosen.schedule)
@@ -127,12 +151,7 @@ def _scheme(e: Experiment, world: World, backend: Backend) -> Scheme:
         bits=chosen.bits,
         scheduled=e.scheduled,
         fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
-        learn=LocalSGD(
-            backend,
-            e.training.local_steps,
-            e.training.batch_size,
-            _series(e.training.learning_rate, "training.learning_rate"),
-        ),
+        learn=learn,
         allocate=ALLOCATORS.make(e.radio.allocator, time_limit=e.radio.allocator_seconds),
         power_scalar=_series(e.radio.power_scalar, "radio.power_scalar"),
         alpha=e.radio.alpha,

@@ -10,8 +10,8 @@ import numpy as np
 
 from airfeel.experiment import rows
 from airfeel.experiment.rows import DEVICE_COLUMNS, Row
+from airfeel.flower.asking import Asking
 from airfeel.flower.listen import Replies
-from airfeel.flower.turn import Turn
 from airfeel.types import Report, State
 
 _NAN = float("nan")
@@ -26,26 +26,30 @@ TRAFFIC = [
     "downlink_octets",
     "downlink_dense",
 ]
-COLUMNS = [name for name in rows.ROUND_COLUMNS if name not in _UNKNOWN] + TRAFFIC
+_USUAL = [name for name in rows.ROUND_COLUMNS if name not in _UNKNOWN]
 LOST = "reply-lost"  # a device's reason beside those of airfeel.types.Reason
 
 
 @dataclass
 class Books:
-    """One row a round, and one for each device and round; round 0 is the uncompressed start."""
+    """One row per round, and one for each device and round; round 0 is the uncompressed start.
 
+    more: columns of the scheme's meters and codec.
+    """
+
+    more: tuple[str, ...] = ()
     written: list[Row] = field(default_factory=list)
     devices: list[Row] = field(default_factory=list)
 
     def enter(
-        self, turn: Turn, heard: Replies, after: State, report: Report | None, subchannels: int
+        self, asking: Asking, heard: Replies, after: State, report: Report | None, subchannels: int
     ) -> Row:
         """A round that counted."""
-        unseen = (_NAN, _NAN, time.perf_counter() - turn.began)
-        lost = set(turn.asked.values()) - set(heard.silent) - set(heard.spoke)
+        unseen = (_NAN, _NAN, time.perf_counter() - asking.began)
+        lost = set(asking.asked.values()) - set(heard.silent) - set(heard.spoke)
         if report is None:
-            row = rows.first_row(*unseen) | {"scheduled": len(heard.spoke)}
-            each: Iterable[Row] = _start_rows(turn, heard)
+            row = rows.first_row(*unseen, self.more) | {"scheduled": len(heard.spoke)}
+            each: Iterable[Row] = _start_rows(asking, heard)
         else:
             row = rows.round_row(report, after, subchannels, *unseen)
             each = rows.device_rows(report)
@@ -53,20 +57,25 @@ class Books:
         row |= {
             "silent": len(heard.silent),
             "lost": len(lost),
-            "uplink_octets": heard.octets + turn.received,
+            "uplink_octets": heard.octets + asking.received,
             "uplink_payload": heard.payload_octets,
             "uplink_formula": heard.formula_octets,
             "uplink_dense": heard.dense_octets,
-            "downlink_octets": turn.sent,
-            "downlink_dense": turn.dense,
+            "downlink_octets": asking.sent,
+            "downlink_dense": asking.dense,
         }
-        self.written.append({name: row[name] for name in COLUMNS})
+        self.written.append({name: row[name] for name in self.names})
         return self.written[-1]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a round."""
+        return [*_USUAL, *self.more, *TRAFFIC]
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
         """All rounds, by column."""
-        return rows.columns(self.written, COLUMNS)
+        return rows.columns(self.written, self.names)
 
     def share(self, way: str) -> float:
         """Octets `uplink` or `downlink` over those of dense FedAvg, without the start."""
@@ -78,7 +87,7 @@ class Books:
     def write(self, folder: str | Path) -> None:
         """Into rounds.csv and devices.csv, an empty cell for what was not measured."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        _write(Path(folder) / "rounds.csv", COLUMNS, self.written)
+        _write(Path(folder) / "rounds.csv", self.names, self.written)
         _write(Path(folder) / "devices.csv", DEVICE_COLUMNS, self.devices)
 
     def told(self) -> str:
@@ -89,10 +98,10 @@ class Books:
         )
 
 
-def _start_rows(turn: Turn, heard: Replies) -> Iterable[Row]:
+def _start_rows(asking: Asking, heard: Replies) -> Iterable[Row]:
     """Round 0: who was there."""
     blank: Row = dict.fromkeys(DEVICE_COLUMNS, _NAN)
-    for n in range(len(turn.invited)):
+    for n in range(len(asking.invited.who)):
         spoke = n in heard.spoke
         said = heard.silent[n].reason if n in heard.silent else "not-invited"
         reason = "scheduled" if spoke else said

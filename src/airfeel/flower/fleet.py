@@ -26,7 +26,7 @@ class Fleet:
     patience: float  # seconds to wait for an introduction
     node: dict[int, int] = field(default_factory=dict)  # of each device, the latest
     known: dict[int, int] = field(default_factory=dict)  # version of the model that it holds
-    counted: dict[int, int] = field(default_factory=dict)  # last turn that was counted
+    counted: dict[int, int] = field(default_factory=dict)  # last answer that was counted
     _met: dict[int, int] = field(default_factory=dict)  # device of each node ever met
 
     def meet(self, grid: Grid, nodes: Iterable[int]) -> tuple[int, int]:
@@ -76,11 +76,6 @@ class Fleet:
         for device, node in self.node.items():
             found[device] = node in ids
         return found
-
-    def device_of(self, node: int) -> int | None:
-        """The device of a node, unless another node has taken its place."""
-        device = self._met.get(node)
-        return device if device is not None and self.node[device] == node else None
 
 
 class Broadcast:

@@ -1,4 +1,4 @@
-"""What a node keeps between two turns: the model, and the error memory, old and new.
+"""What a node keeps between two askings: the model, and the error memory, old and new.
 
 It is kept twice: in the client's `Context.state`, where Flower carries it from message to message,
 and in a file of the node, which outlives the process. The file is named by the run and by the
@@ -33,13 +33,13 @@ class Node:
     """A device's own state. Nothing here is ever sent."""
 
     session: str
-    turn: int  # the last one that was answered
+    asking: int  # the last one that was answered
     version: int  # of theta
     layout: Layout
     theta: Float[np.ndarray, "D"]
     update: Float[np.ndarray, "D"]  # the last global one: the mask follows from it
-    memory: Float[np.ndarray, "D"]  # e, as it stood before `turn`
-    proposed: Float[np.ndarray, "D"]  # e, if `turn` was counted
+    memory: Float[np.ndarray, "D"]  # e, as it stood before `asking`
+    proposed: Float[np.ndarray, "D"]  # e, if that answer was counted
 
     @classmethod
     def fresh(
@@ -50,8 +50,8 @@ class Node:
         return cls(session, 0, version, layout, theta, none, none, none)
 
     def settled(self, counted: int) -> "Node":
-        """With the memory that stands, now that the last counted turn is known."""
-        stands = self.proposed if counted == self.turn else self.memory
+        """With the memory that stands, now that the last counted answer is known."""
+        stands = self.proposed if counted == self.asking else self.memory
         return dataclasses.replace(self, memory=stands, proposed=stands)
 
     def moved(self, version: int, layout: Layout, theta: Float[np.ndarray, "D"]) -> "Node":
@@ -82,7 +82,7 @@ def load(context: Context, file: Path | None, session: str) -> Node | None:
     """
     found = [_from_context(context), None if file is None else _from_file(file)]
     nodes = [node for node in found if node is not None and node.session == session]
-    return max(nodes, key=lambda node: node.turn, default=None)
+    return max(nodes, key=lambda node: node.asking, default=None)
 
 
 def save(node: Node, context: Context, file: Path | None) -> None:
@@ -100,7 +100,7 @@ def file_of(folder: Path, run: int, device: int) -> Path:
 
 def _book(node: Node) -> str:
     """All but the arrays."""
-    fields = {name: getattr(node, name) for name in ("session", "turn", "version")}
+    fields = {name: getattr(node, name) for name in ("session", "asking", "version")}
     return json.dumps({**fields, "names": node.layout.names, "shapes": node.layout.shapes})
 
 

@@ -3,7 +3,8 @@
 import dataclasses
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 from jaxtyping import Float
 
+from airfeel.compress.spelling import Spelled
 from airfeel.flower import memory, protocol, vectors
+from airfeel.flower.agreement import derive, node_turn
+from airfeel.flower.allowed import Allowed, Makers
 from airfeel.flower.memory import Node
 from airfeel.flower.protocol import Answer, Hello, Instruction
 from airfeel.flower.speech import speak
-from airfeel.radio.air import air_slots, needed_energy, segment_energy
-from airfeel.streams import Streams
+from airfeel.radio.limit import Limit
 from airfeel.types import BadInput, Reason
 
 _Next = Callable[[Message, Context], Message]  # the next mod, or the train function
@@ -30,12 +33,17 @@ class AirMod:
     in a record named `delta`, with the difference. Its arrays never leave the node: what is sent is
     a payload of `airfeel.wire`. The node's config must have `partition-id`, the device's number.
 
+    codecs: of one's own that a server may ask for, by name, beside those of airfeel.
     folder: of the file that outlives the process; by default `airfeel` in Flower's own folder.
     keep_file: False leaves the memory to `Context.state` alone, for large simulations.
     """
 
     folder: str | Path | None = None
     keep_file: bool = True
+    codecs: Makers = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        Allowed(self.codecs)  # refused now rather than in the first round
 
     def __call__(self, message: Message, context: Context, call_next: _Next) -> Message:
         train = message.metadata.message_type.partition(".")[0] == MessageType.TRAIN
@@ -51,8 +59,15 @@ class AirMod:
             raise BadInput(f"instruction: for device {order.device}; this node is device {device}")
         node = _ready(memory.load(context, file, order.session), order, message.content)
         if node is None:
-            return _reply(message, Answer(protocol.BEHIND, device, order.turn, -1))
-        return _turn(node, order, message, context, call_next, file)
+            return _reply(message, Answer(protocol.BEHIND, device, order.asking, -1))
+        codec = Allowed(self.codecs).read(order.codec)
+        reply = _trained(node, order, message, context, call_next)
+        if reply.has_error():
+            return reply
+        answer, proposed = _said(node, order, codec, _delta(node, reply.content))
+        node = dataclasses.replace(node, asking=order.asking, proposed=proposed)
+        memory.save(node, context, file)  # and only then answer
+        return _reply(message, answer, reply.content)
 
     def _file(self, context: Context, device: int) -> Path | None:
         if not self.keep_file:
@@ -73,12 +88,12 @@ def _device(context: Context) -> int:
 
 
 def _where(node: Node | None) -> tuple[int, int]:
-    return (0, -1) if node is None else (node.turn, node.version)
+    return (0, -1) if node is None else (node.asking, node.version)
 
 
 def _ready(node: Node | None, order: Instruction, content: RecordDict) -> Node | None:
     """The node with its memory settled and the server's model; None where it must be told more."""
-    if node is not None and order.turn <= node.turn:
+    if node is not None and order.asking <= node.asking:
         return None  # an old instruction that was long on its way
     base = order.version - len(order.updates)
     if order.model in content.array_records:
@@ -92,25 +107,14 @@ def _ready(node: Node | None, order: Instruction, content: RecordDict) -> Node |
     return node if node.agrees(order.version, order.checksum) else None
 
 
-def _turn(
-    node: Node,
-    order: Instruction,
-    message: Message,
-    context: Context,
-    call_next: _Next,
-    file: Path | None,
+def _trained(
+    node: Node, order: Instruction, message: Message, context: Context, call_next: _Next
 ) -> Message:
-    """Train, compress, apply the power rule, remember, and only then answer."""
+    """The train function's reply, with the model where it looks for it."""
     when = ConfigRecord({"round": order.round, "device": order.device})
     model = node.layout.record(node.theta)
     message.content = RecordDict({**message.content, protocol.RECORD: when, order.model: model})
-    reply = call_next(message, context)
-    if reply.has_error():
-        return reply
-    x = _delta(node, reply.content) + node.memory
-    answer, proposed = _said(node, order, x)
-    memory.save(dataclasses.replace(node, turn=order.turn, proposed=proposed), context, file)
-    return _reply(message, answer, reply.content)
+    return call_next(message, context)
 
 
 def _delta(node: Node, content: RecordDict) -> Float[np.ndarray, "D"]:
@@ -125,32 +129,25 @@ def _delta(node: Node, content: RecordDict) -> Float[np.ndarray, "D"]:
 
 
 def _said(
-    node: Node, order: Instruction, x: Float[np.ndarray, "D"]
+    node: Node, order: Instruction, codec: Spelled, delta: Float[np.ndarray, "D"]
 ) -> tuple[Answer, Float[np.ndarray, "D"]]:
     """The answer, and the memory if it is counted."""
-    device, turn, version = order.device, order.turn, node.version
-    if not np.isfinite(x).all():
-        return Answer(protocol.SILENT, device, turn, version, Reason.NOT_FINITE), node.memory
-    compress = protocol.read_part(order.compress)
-    support = compress.support(torch.from_numpy(node.update))
-    streams, me = Streams(order.seed), np.array([device])
-    dice = streams.uniform("quantize", order.round, me, compress.dice)
-    speech = speak(compress, torch.from_numpy(x), support, dice[0])
-    needed, allowed = _power_rule(order, speech.common)
-    if not needed <= allowed:
-        return Answer(protocol.SILENT, device, turn, version, Reason.TOO_LOUD, needed), node.memory
-    answer = Answer(protocol.SPOKE, device, turn, version, "", needed, speech.payload)
-    return answer, speech.memory.numpy()
-
-
-def _power_rule(order: Instruction, common: torch.Tensor) -> tuple[float, float]:
-    """P[g] and α·P̄·U[g] [W·slots]: a device speaks if the first is not above the second."""
-    if order.scalar == 0.0:
-        return 0.0, np.inf
-    gain2 = np.square(np.array([order.gains]))
-    m = gain2.shape[1]
-    needed = needed_energy(segment_energy(common, m)[None], gain2, order.scalar)
-    return float(needed[0]), order.alpha * order.power * air_slots(len(common), m)
+    answer = partial(Answer, device=order.device, asking=order.asking, version=node.version)
+    vectors = (node.theta, node.update, node.memory, delta)
+    theta, update, memory, change = (torch.tensor(vector) for vector in vectors)
+    m = max(len(order.gains), 1)
+    turn = node_turn(theta, update, order.round, order.seed, order.device, m)
+    speech = speak(codec, turn, derive(codec, turn, order.mask), change, memory)
+    if speech is None:
+        return answer(protocol.SILENT, reason=Reason.NOT_FINITE), node.memory
+    limit, needed = Limit(order.scalar, np.array([order.budget])), np.zeros(1)
+    if order.gains:
+        needed = limit.needed(speech.said.energy, np.square([order.gains]))
+    if not limit.allows(needed).all():
+        told = answer(protocol.SILENT, reason=Reason.TOO_LOUD, needed=float(needed[0]))
+        return told, node.memory
+    told = answer(protocol.SPOKE, needed=float(needed[0]), payload=speech.payload)
+    return told, speech.memory.numpy()
 
 
 def _reply(message: Message, answer: Answer, content: RecordDict | None = None) -> Message:

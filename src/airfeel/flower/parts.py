@@ -6,27 +6,33 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64
-from torch import Tensor, nn
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
 
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.config import Data, Experiment, Model
+from airfeel.experiment.build import Setup, build_radio
+from airfeel.experiment.config import Experiment
 from airfeel.flower.protocol import Answer
-from airfeel.radio.schedule import fresh_policy
 from airfeel.types import (
+    Agreed,
     BadInput,
-    Compress,
-    Dice,
+    Codec,
+    Dataset,
+    Delivery,
+    Fade,
     Fading,
+    Invite,
+    Invited,
     Learn,
     MakePlan,
-    Payload,
     Plan,
     Reason,
+    Said,
     Scheme,
-    State,
-    World,
+    Spread,
+    Turn,
 )
+
+_NAN = float("nan")
 
 
 def radio_only(experiment: Experiment, dim: int) -> Setup:
@@ -34,18 +40,50 @@ def radio_only(experiment: Experiment, dim: int) -> Setup:
 
     The sections `data` and `model` are not used: model and data are the Flower app's own.
     """
-    n = experiment.training.devices
-    nobody = Data(dataset="synthetic", shape=(1, 1, 1), classes=0, samples=n, test_samples=1)
-    model = Model(name=f"{__name__}:stand_in", options={"dim": dim})
-    training = experiment.training.model_copy(update={"backend": "torch"})
-    return build(
-        experiment.model_copy(update={"data": nobody, "model": model, "training": training})
-    )
+    dtype = getattr(torch, experiment.training.dtype)
+    return build_radio(experiment, Vector(torch.zeros(dim, dtype=dtype)), Elsewhere())
 
 
-def stand_in(shape: tuple[int, int, int], classes: int, dim: int) -> nn.Module:
-    """A module that has as many parameters as the real one, and is never run."""
-    return nn.Linear(dim, 1, bias=False)
+@dataclass(frozen=True)
+class Vector:
+    """A model of which only the parameters are known: it is trained and tested elsewhere."""
+
+    theta: Float[Tensor, "D"]
+
+    @property
+    def dim(self) -> int:
+        return len(self.theta)
+
+    @property
+    def device(self) -> torch.device:
+        return self.theta.device
+
+    def initial(self) -> Float[Tensor, "D"]:
+        """The parameters."""
+        return self.theta
+
+    def named(self, theta: Float[Tensor, "D"]) -> dict[str, Tensor]:
+        """All of them, as one."""
+        return {"theta": theta.clone().cpu()}
+
+    def evaluate(
+        self, data: Dataset, theta: Float[Tensor, "D"], spread: Spread
+    ) -> tuple[float, float]:
+        """Nobody can tell here."""
+        return _NAN, _NAN
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Training that nodes do: there is nothing to be called here."""
+
+    dice: int = 0
+    block: int = 1
+
+    def __call__(
+        self, turn: Turn, devices: Int64[np.ndarray, "n"], dice: Float64[np.ndarray, "n W"]
+    ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
+        raise BadInput("learn: nodes train their own model; this setup has neither data nor model")
 
 
 @dataclass(frozen=True)
@@ -55,56 +93,62 @@ class Supplied:
     gains: Callable[[int], Float64[np.ndarray, "N M"]]
     noise: float = 1e-6  # variance for one received element [W]
 
-    def __call__(self, world: World, round: int, *, rng: np.random.Generator) -> Fading:
-        gain = np.asarray(self.gains(round), dtype=np.float64)
-        wanted = (world.devices, world.subchannels)
+    def __call__(self, turn: Turn) -> Fading:
+        gain = np.asarray(self.gains(turn.round), dtype=np.float64)
+        wanted = (turn.world.devices, turn.world.subchannels)
         if gain.shape != wanted or not np.isfinite(gain).all() or (gain < 0).any():
-            raise BadInput(f"gains({round}): must be finite, not negative and of shape {wanted}")
+            raise BadInput(
+                f"gains({turn.round}): must be finite, not negative and of shape {wanted}"
+            )
         return Fading(gain, self.noise)
 
 
-def first_state(theta: Float[Tensor, "D"], engine: "Heard", devices: int) -> State:
-    """Round 0: the mean of whole updates gives ĝ_0 and w_0, as in the library's own start."""
-    said = engine.payload
-    total = torch.zeros_like(theta)
-    for row in said.common:
-        total += row
-    update = total / len(said.devices)
-    active = np.zeros(devices, dtype=bool)
-    active[said.devices] = True
-    engine.commit(active)
-    nothing, policy = torch.zeros(0, dtype=torch.int64), fresh_policy(devices)
-    return State(0, theta + update, update, nothing, np.zeros(devices), policy=policy)
-
-
 def as_happened(
-    scheme: Scheme,
-    fading: Fading,
-    invited: Bool[np.ndarray, "N"],
-    silent: Mapping[int, Answer],
+    scheme: Scheme, fading: Fading, invited: Invited, silent: Mapping[int, Answer]
 ) -> Scheme:
-    """The scheme in a round whose sky and guests are known, and who stayed silent too."""
+    """The scheme in a round whose sky and guests are known, and who stayed silent too.
 
-    def fade(world: World, round: int, *, rng: np.random.Generator) -> Fading:
-        return fading
-
-    def invite(
-        world: World, state: State, fading: Fading, *, rng: np.random.Generator
-    ) -> Bool[np.ndarray, "N"]:
-        return invited
-
-    return dataclasses.replace(scheme, fade=fade, invite=invite, plan=Silenced(scheme.plan, silent))
+    The parts that it had stay within the new ones, so that they remember what they remember.
+    """
+    return dataclasses.replace(
+        scheme,
+        fade=_Drawn(scheme.fade, fading),
+        invite=_Chosen(scheme.invite, invited),
+        plan=_Silenced(scheme.plan, silent),
+    )
 
 
 @dataclass(frozen=True)
-class Silenced:
+class _Drawn:
+    """A sky that was drawn when the nodes were asked."""
+
+    fade: Fade
+    fading: Fading
+
+    def __call__(self, turn: Turn) -> Fading:
+        return self.fading
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """An invitation of those who could be reached."""
+
+    invite: Invite
+    invited: Invited
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        return self.invited
+
+
+@dataclass(frozen=True)
+class _Silenced:
     """A plan that carries the reasons of those who took themselves out."""
 
     plan: MakePlan
     silent: Mapping[int, Answer]
 
-    def __call__(self, world: World, state: State, payload: Payload, fading: Fading) -> Plan:
-        plan = self.plan(world, state, payload, fading)
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        plan = self.plan(turn, said, fading)
         reason, needed = list(plan.reason), plan.needed.copy()
         for device, answer in self.silent.items():
             reason[device], needed[device] = Reason(answer.reason), answer.needed
@@ -114,33 +158,31 @@ class Silenced:
 class Heard:
     """An engine whose devices are elsewhere: what they said has arrived already."""
 
-    def __init__(self, payload: Payload, dim: int) -> None:
-        self.payload = payload
-        self.dim = dim
-        self.active: Bool[np.ndarray, "N"] | None = None  # who was counted, once it is known
+    def __init__(self, said: Said) -> None:
+        self.said = said
+        self.delivery: Delivery | None = None  # what was counted, once it is known
 
     def prepare(
-        self,
-        learn: Learn,
-        compress: Compress,
-        state: State,
-        invited: Bool[np.ndarray, "N"],
-        streams: Dice,
-    ) -> Payload:
+        self, turn: Turn, learn: Learn, codec: Codec, agreed: Agreed, invited: Invited
+    ) -> Said:
         """What arrived."""
-        return self.payload
+        return self.said
 
-    def commit(self, active: Bool[np.ndarray, "N"]) -> None:
-        """Remember who was counted; each node's memory is settled by its next instruction."""
-        self.active = active
+    def commit(self, delivery: Delivery) -> None:
+        """Note what was counted; each node's memory is settled by its next instruction."""
+        self.delivery = delivery
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
-        """Nobody here knows what the devices did not say."""
-        return torch.full((self.dim,), torch.nan)
+        """Mean of whole updates, which nodes send in round 0 alone, in device order."""
+        rows = self.said.common[torch.from_numpy(active[self.said.devices])]
+        total = torch.zeros_like(self.said.common[0])
+        for row in rows:
+            total += row
+        return total / len(rows)
 
     def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
         """There are no test data here."""
-        return float("nan"), float("nan")
+        return _NAN, _NAN
 
     def close(self) -> None:
         """Nothing is open."""

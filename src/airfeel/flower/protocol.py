@@ -3,31 +3,30 @@
 | record `airfeel` | from | what |
 |---|---|---|
 | hello | server | who are you? |
-| instruction | server | the round, its sky and power, how to compress, the model, what counted |
+| instruction | server | the round, its sky and budget, the codec, the model, what counted |
 | answer | node | a payload; or that it stays silent, and why; or that it lacks the model |
 
-A node's memory after a turn stands if the strategy counted that turn, else the one before stands.
-Neither side can know at once: the node keeps both until an instruction says which turn of this node
-was the last that counted. So a lost instruction, a lost reply, a round that was discarded or a node
-that died and came back all end the same way, with the memory of what was really added to the model.
+The server numbers its askings of the nodes; a round that was discarded is asked again, by another
+number. A node's memory after an asking stands if the strategy counted its answer, else the one
+before stands. Neither side can know at once: the node keeps both until an instruction says which of
+its answers was the last that counted. So a lost instruction, a lost reply, a round that was
+discarded or a node that died and came back all end the same way, with the memory of what was really
+added to the model.
 """
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from flwr.app import ConfigRecord
 
-from airfeel.compress.parts import TimeCorrelated, TopK, Whole
-from airfeel.types import BadInput, Compress
+from airfeel.types import BadInput
 
 RECORD = "airfeel"  # the name of our record in a message
 DELTA = "delta"  # the name of a reply's arrays that are an update already, not new weights
-VERSION = 1
+VERSION = 2
 
 HELLO, SPOKE, SILENT, BEHIND = "hello", "spoke", "silent", "behind"
-_PARTS: dict[str, Any] = {"time-correlated": TimeCorrelated, "top-k": TopK, "whole": Whole}
 
 
 @dataclass(frozen=True)
@@ -39,35 +38,32 @@ class Hello:
 
 @dataclass(frozen=True)
 class Instruction:
-    """What a node needs to know for one turn.
-
-    A turn is one asking of the nodes; a round that was discarded is asked again in another turn.
-    """
+    """What a node needs to know to answer."""
 
     session: str  # of the strategy: what a node holds of another one is of no use
-    turn: int  # 1, 2, …
+    asking: int  # 1, 2, …
     round: int  # t
     device: int  # who is meant
-    counted: int  # the last turn of this device that was counted, 0 for none
+    counted: int  # the last answer of this device that was counted, 0 for none
     version: int  # of the model: how many updates it has seen
     checksum: int  # CRC-32 of its values
     model: str  # name of the record that the train function finds it in
-    compress: str  # a part of `airfeel.compress`, see `write_part`
-    seed: int  # of the run, for the quantiser's dice
-    power: float = 0.0  # P̄_{t,n} [W]
-    alpha: float = 1.0  # α_n; infinite where everybody speaks
-    scalar: float = 0.0  # σ_t; 0 where nothing is analog
+    codec: str  # its name and settings, see `airfeel.flower.allowed`
+    seed: int  # of the run, for the codec's dice
+    mask: bytes = b""  # the global mask, where it does not follow from the last update
+    scalar: float = 0.0  # σ_t; 0 where there is no power rule to apply
+    budget: float = float("inf")  # α_n·P̄_{t,n}·U[g] [W·slots]
     gains: tuple[float, ...] = ()  # |h_{t,n,m}|
     updates: tuple[bytes, ...] = ()  # the last of them leads to `version`
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a node has to say in a turn."""
+    """What a node has to say."""
 
     said: str  # hello, spoke, silent or behind
     device: int
-    turn: int
+    asking: int
     version: int  # of the model that the node holds now, -1 for none
     reason: str = ""  # why it is silent
     needed: float = float("nan")  # P[g]_{t,n} [W·slots]
@@ -90,31 +86,8 @@ def read(record: ConfigRecord) -> Hello | Instruction | Answer:
         raise BadInput(f"protocol = {record.get('protocol')!r}: must be {VERSION} on both sides")
     found: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
     del found["protocol"]
-    kind = Answer if "said" in found else Instruction if "turn" in found else Hello
+    kind = Answer if "said" in found else Instruction if "asking" in found else Hello
     try:
         return kind(**found)
     except TypeError as error:
         raise BadInput(f"record {RECORD!r}: is no {kind.__name__.lower()} ({error})") from error
-
-
-def write_part(compress: Compress) -> str:
-    """A part of `airfeel.compress` as text.
-
-    >>> write_part(TopK(100, 5, 8))
-    '{"part": "top-k", "dim": 100, "k": 5, "bits_per_value": 8, "strict": false}'
-    """
-    for name, kind in _PARTS.items():
-        if type(compress) is kind:
-            return json.dumps({"part": name, **vars(compress)})
-    legal = ", ".join(kind.__name__ for kind in _PARTS.values())
-    raise BadInput(f"scheme.compress = {type(compress).__name__}: nodes know only {legal}")
-
-
-def read_part(text: str) -> Compress:
-    """The part that was written; only those of airfeel, a server cannot name any other code."""
-    try:
-        fields = json.loads(text)
-        part: Compress = _PARTS[fields.pop("part")](**fields)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BadInput(f"compress = {text!r}: is no part of airfeel.compress") from error
-    return part

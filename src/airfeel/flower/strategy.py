@@ -13,18 +13,20 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 from jaxtyping import Bool
 
-from airfeel.compress.parts import Whole
+from airfeel.compress.codecs import Whole
 from airfeel.experiment.build import Setup
-from airfeel.flower import protocol
+from airfeel.flower.agreement import agree
+from airfeel.flower.allowed import Allowed, Makers
+from airfeel.flower.asking import Asking, instruct, limit_of
 from airfeel.flower.books import Books
 from airfeel.flower.fleet import Broadcast, Fleet
 from airfeel.flower.listen import Ear, Replies, mean_metrics
-from airfeel.flower.parts import Heard, as_happened, first_state
-from airfeel.flower.turn import Turn, instruct, radio_of
+from airfeel.flower.parts import Heard, Vector, as_happened
+from airfeel.flower.refusals import refuse_partial, refuse_round
 from airfeel.flower.vectors import flatten, octets
-from airfeel.round import play_round
+from airfeel.round import play_round, start
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Fade, Report, State
+from airfeel.types import BadInput, Codec, Fade, Invited, Report, State, Turn
 
 _log = logging.getLogger("airfeel")
 _SHOWN = ["scheduled", "silent", "lost", "slots", "bits"]
@@ -40,6 +42,7 @@ class AirStrategy(Strategy):
 
     setup: of `airfeel.experiment.build.build`, or of `radio_only` for a model of one's own.
     fade: the channel, if it is not to be that of the settings; see `Supplied`.
+    codecs: of one's own, by the names that nodes know them by; see `AirMod`.
     patience: seconds to wait for a node's introduction.
     weight: the metric by which nodes' metrics are weighted; values never are, see eq. (2).
     """
@@ -50,6 +53,7 @@ class AirStrategy(Strategy):
         setup: Setup,
         *,
         fade: Fade | None = None,
+        codecs: Makers | None = None,
         patience: float = 60.0,
         weight: str = "num-examples",
     ) -> None:
@@ -64,13 +68,14 @@ class AirStrategy(Strategy):
         self.weight = weight
         self.state: State | None = None  # None before round 0 has succeeded
         self.over: str | None = None  # why no further round is played
-        self.books = Books()
+        self.books = Books(self.scheme.columns)
         self.last: Report | None = None  # of the last round
         self.fleet = Fleet(self.world.devices, secrets.token_hex(8), patience)
         self._model: Broadcast | None = None
-        self._turn: Turn | None = None
-        self._turns = 0
-        protocol.write_part(self.scheme.compress)  # refused now rather than in the first round
+        self._asking: Asking | None = None
+        self._askings = 0
+        self._allowed = Allowed(codecs or {})
+        self._allowed.read(self._allowed.write(self.scheme.codec))  # refused now, not in a round
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -85,25 +90,24 @@ class AirStrategy(Strategy):
             for message in self.inner.configure_train(server_round, arrays, config, grid)
         }
         met_out, met_in = self.fleet.meet(grid, drafts)
-        turn = self._open(self.fleet.reachable(drafts), met_in, began)
+        asking = self._open(self.fleet.reachable(drafts), met_in, began)
         messages = [
             instruct(
-                turn,
+                asking,
                 drafts[node],
                 model,
                 self.fleet.known[n],
-                radio_of(self.scheme, self.world, self.state, turn.fading, n),
-                device=n,
+                n,
                 counted=self.fleet.counted.get(n, 0),
                 session=self.fleet.session,
                 seed=self.streams.seed,
             )
-            for node, n in turn.asked.items()
+            for node, n in asking.asked.items()
         ]
-        self._turn = dataclasses.replace(
-            turn,
+        self._asking = dataclasses.replace(
+            asking,
             sent=met_out + sum(octets(message.content) for message in messages),
-            dense=sum(octets(drafts[node].content) for node in turn.asked),
+            dense=sum(octets(drafts[node].content) for node in asking.asked),
         )
         return messages
 
@@ -111,16 +115,14 @@ class AirStrategy(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """One round of the library with what the nodes said, and the other strategy's last word."""
-        turn, self._turn = self._turn, None
-        if turn is None or self._model is None:
+        asking, self._asking = self._asking, None
+        if asking is None or self._model is None:
             return None, None
         model = self._model.layout.record(self._model.theta)
-        heard = turn.ear.listen(turn.number, turn.asked, self.fleet, replies, model)
-        engine = Heard(turn.ear.payload(heard, self.world.subchannels), self.world.dim)
-        after, report = self._play(self._model, turn, heard, engine)
-        if after is None or engine.active is None:
+        heard = asking.ear.listen(asking.number, asking.asked, self.fleet, replies, model)
+        after, report, counted = self._play(asking, heard)
+        if after is None:
             return None, None
-        counted = [int(n) for n in np.flatnonzero(engine.active)]
         metrics: MetricRecord | None = None
         if counted:
             speakers = [heard.spoke[n].reply for n in counted]
@@ -128,9 +130,9 @@ class AirStrategy(Strategy):
             if after is None:
                 return None, None
             self._model.add(after.update.numpy())
-        self.fleet.counted.update(dict.fromkeys(counted, turn.number))
+        self.fleet.counted.update(dict.fromkeys(counted, asking.number))
         self.state, self.last = after, report
-        row = self.books.enter(turn, heard, after, report, self.world.subchannels)
+        row = self.books.enter(asking, heard, after, report, self.world.subchannels)
         ours = {f"airfeel-{name}".replace("_", "-"): float(row[name]) for name in _SHOWN}
         arrays = self._model.layout.record(self._model.theta)
         return arrays, MetricRecord({**(metrics or {}), **ours})
@@ -167,43 +169,63 @@ class AirStrategy(Strategy):
                     f"the setup is for {self.world.dim} of {kind}"
                 )
             self._model = Broadcast(layout, theta)
+            self.world = dataclasses.replace(self.world, model=Vector(torch.tensor(theta)))
         elif not np.array_equal(self._model.layout.vector(arrays), self._model.theta):
             raise BadInput(
                 "arrays: not the model that this strategy made; each training needs its own"
             )
         return self._model
 
-    def _open(self, reachable: Bool[np.ndarray, "N"], received: int, began: float) -> Turn:
+    def _open(self, reachable: Bool[np.ndarray, "N"], received: int, began: float) -> Asking:
         """The sky, who is asked, and how they are to speak; in round 0 everybody, as they are."""
-        fading, invited, t = None, reachable, 0
-        ear = Ear(Whole(), self.world.model.initial().cpu())
+        blank = State.bare(self.world.model.initial(), self.world.devices)
+        turn = Turn(self.world, self.state or blank, self.streams)
+        codec: Codec = Whole()
+        fading, invited, limit = None, Invited(reachable), None
         if self.state is not None:
-            t = self.state.round + 1
-            fading = self.scheme.fade(self.world, t, rng=self.streams.rng("fading", t))
-            dice = self.streams.rng("invite", t)
-            invited = reachable & self.scheme.invite(self.world, self.state, fading, rng=dice)
-            ear = Ear(self.scheme.compress, self.state.update)
-        self._turns += 1
-        asked = {self.fleet.node[int(n)]: int(n) for n in np.flatnonzero(invited)}
-        return Turn(self._turns, t, fading, invited, ear, asked, received, began)
+            codec, fading = self.scheme.codec, self.scheme.fade(turn)
+            invited = self.scheme.invite(turn, fading)
+            refuse_round(self.scheme, fading, invited)
+            invited = Invited(reachable & invited.who)
+        told = self._allowed.write(codec)
+        theirs = self._allowed.read(told)
+        agreed, mask = agree(codec, theirs, turn, self.streams.seed)
+        if fading is not None:
+            limit = limit_of(self.scheme.plan, turn, len(agreed.support))
+        asked = {self.fleet.node[int(n)]: int(n) for n in np.flatnonzero(invited.who)}
+        self._askings += 1
+        return Asking(
+            number=self._askings,
+            turn=turn,
+            fading=fading,
+            invited=invited,
+            ear=Ear(theirs.spelling, agreed, turn.state.theta),
+            codec=told,
+            mask=mask,
+            limit=limit,
+            asked=asked,
+            received=received,
+            began=began,
+        )
 
     def _play(
-        self, model: Broadcast, turn: Turn, heard: Replies, engine: Heard
-    ) -> tuple[State | None, Report | None]:
-        """The library's round, or None where it does not count."""
-        if self.state is None or turn.fading is None:
-            if not heard.spoke:
-                return None, None
-            return first_state(torch.from_numpy(model.theta), engine, self.world.devices), None
-        scheme = as_happened(self.scheme, turn.fading, turn.invited, heard.silent)
-        after, report = play_round(
-            scheme, self.world, self.state, self.streams, engine, measure=False
-        )
-        if report is None:
+        self, asking: Asking, heard: Replies
+    ) -> tuple[State | None, Report | None, list[int]]:
+        """The library's round, and who was counted in it; no state where it does not count."""
+        engine = Heard(asking.ear.said(heard, self.world.subchannels))
+        if asking.fading is None:
+            everyone = sorted(heard.spoke)
+            if not everyone:
+                return None, None, []
+            return start(self.scheme, self.world, self.streams, engine), None, everyone
+        scheme = as_happened(self.scheme, asking.fading, asking.invited, heard.silent)
+        after, report = play_round(scheme, asking.turn, engine, measure=False)
+        if report is None or engine.delivery is None:
             self.over = "budget"
             _log.warning("the next round does not fit into the budget of slots: training ends")
-            return None, None
-        return after, report
+            return None, None, []
+        refuse_partial(self.scheme, report.plan, engine.delivery)
+        return after, report, np.flatnonzero(engine.delivery.spoke).tolist()
 
     def _last_word(
         self, server_round: int, model: Broadcast, after: State, speakers: list[Message]

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from airfeel.radio.air import needed_energy
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Division, divide, silence
+from airfeel.radio.limit import Limit
 from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.ranges import about
@@ -68,20 +68,23 @@ class HybridPlan(_Bounded):
     schedule: Schedule = "power"
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        limit = self.limit(turn, said.symbols.shape[1])
+        needed = np.full(turn.world.devices, np.nan)
+        needed[said.devices] = limit.needed(said.energy, fading.gain2[said.devices])
+        reason = first_reasons(said, power_left(turn))
+        reason[(reason == Reason.SCHEDULED) & ~limit.allows(needed)] = Reason.TOO_LOUD
+        analog = Analog(limit.scalar, needed, limit.budget)
+        planner = Planner(turn, said, fading, self.allocate, analog)
+        return planner.plan(reason, self.schedule == "thrifty")
+
+    def limit(self, turn: Turn, symbols: int) -> Limit:
+        """The power rule for so many symbols on the air; no limit where everyone speaks."""
         world = turn.world
         scalar = at_round(self.power_scalar, turn.round)
-        power = power_left(turn)
-        needed = np.full(world.devices, np.nan)
-        needed[said.devices] = needed_energy(said.energy, fading.gain2[said.devices], scalar)
-        budget = allowed_energy(
-            self.alpha, power, air_slots(said.symbols.shape[1], world.subchannels)
-        )
         if self.schedule == "all":
-            budget = np.full(world.devices, np.inf)
-        reason = first_reasons(said, power)
-        reason[(reason == Reason.SCHEDULED) & ~(needed <= budget)] = Reason.TOO_LOUD
-        planner = Planner(turn, said, fading, self.allocate, Analog(scalar, needed, budget))
-        return planner.plan(reason, self.schedule == "thrifty")
+            return Limit(scalar, np.full(world.devices, np.inf))
+        slots = air_slots(symbols, world.subchannels)
+        return Limit(scalar, allowed_energy(self.alpha, power_left(turn), slots))
 
 
 @dataclass(frozen=True)

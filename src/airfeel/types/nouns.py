@@ -44,6 +44,12 @@ class State:
     idle: int = 0  # idle rounds in a row
     carry: Mapping[str, np.ndarray | Tensor] = field(default_factory=dict)  # what parts remember
 
+    @classmethod
+    def bare(cls, theta: Float[Tensor, "D"], devices: int, round: int = -1) -> "State":
+        """A model and nothing else: before round 0, or where devices are trained elsewhere."""
+        nothing = torch.zeros(0, dtype=torch.int64)
+        return cls(round, theta, torch.zeros_like(theta), nothing, np.zeros(devices))
+
 
 @dataclass(frozen=True)
 class Fading:

@@ -36,12 +36,16 @@ groups of equal length, shortest first, and in index order within a group. Unifo
 of up to half of the coordinates take about 3 % more than their entropy at most; no mask takes more
 than 8 bits above L·log2(d), the paper's charge.
 
+A mask can travel alone, as a server sends one that nodes cannot derive: `AFM` and version (3, 1
+octets), d (4), form and parameter (1, 1), count K (4), the indices as above, and a CRC-32 (4).
+
 Reading is strict: the length follows from the header, the caller's `dim` bounds every count before
 anything is allocated, and whatever the writer would not have written is a `WireError`. So there is
 one encoding for each message, and one message for each encoding.
 """
 
 from airfeel.wire.codec import Size, decode, encode, size_bits
+from airfeel.wire.mask import decode_mask, encode_mask
 from airfeel.wire.message import Message, Values, WireError, from_quantised, from_raw
 
 __all__ = [
@@ -50,7 +54,9 @@ __all__ = [
     "Values",
     "WireError",
     "decode",
+    "decode_mask",
     "encode",
+    "encode_mask",
     "from_quantised",
     "from_raw",
     "size_bits",

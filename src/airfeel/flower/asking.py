@@ -1,31 +1,31 @@
-"""One turn of the server: what it asked, and the instruction that each device gets."""
+"""One asking of the nodes: what the server asked of whom, and the instruction to each of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from flwr.app import ArrayRecord, Message, RecordDict
-from jaxtyping import Bool
 
 from airfeel.flower import protocol
 from airfeel.flower.fleet import Broadcast
 from airfeel.flower.listen import Ear
 from airfeel.flower.protocol import Instruction
-from airfeel.radio.plan import HybridPlan
-from airfeel.radio.schedule import power_left
-from airfeel.types import BadInput, Fading, Scheme, State, World, at_round
+from airfeel.radio.limit import Limit, Limits
+from airfeel.types import BadInput, Fading, Invited, MakePlan, Turn
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One asking of the nodes."""
+class Asking:
+    """What the nodes were asked; a round that was discarded is asked again in another asking."""
 
     number: int
-    round: int
+    turn: Turn
     fading: Fading | None  # None in round 0
-    invited: Bool[np.ndarray, "N"]
+    invited: Invited
     ear: Ear
+    codec: str  # as it is told to the nodes
+    mask: bytes  # empty where nodes derive it themselves
+    limit: Limit | None  # the rule that devices apply before they speak
     asked: Mapping[int, int]  # device of each node that was sent an instruction
     received: int  # octets of introductions
     began: float
@@ -34,16 +34,11 @@ class Turn:
 
 
 def instruct(
-    turn: Turn,
-    draft: Message,
-    model: Broadcast,
-    known: int,
-    radio: Mapping[str, Any],
-    **about: Any,
+    asking: Asking, draft: Message, model: Broadcast, known: int, device: int, **about: Any
 ) -> Message:
     """The other strategy's message, with our instruction in place of the model.
 
-    known: version of the model that the node holds; radio: of `radio_of`; about: the rest of it.
+    known: version of the model that the node holds; about: the rest of the instruction.
     """
     names = [k for k, v in draft.content.items() if isinstance(v, ArrayRecord)]
     if len(names) != 1:
@@ -52,14 +47,16 @@ def instruct(
         )
     whole, updates = model.to(known)
     instruction = Instruction(
-        turn=turn.number,
-        round=turn.round,
+        asking=asking.number,
+        round=asking.turn.round,
+        device=device,
         version=model.version,
         checksum=model.checksum,
         model=names[0],
-        compress=protocol.write_part(turn.ear.compress),
+        codec=asking.codec,
+        mask=asking.mask,
         updates=updates,
-        **radio,
+        **_radio(asking, device),
         **about,
     )
     content = RecordDict({k: v for k, v in draft.content.items() if k not in names})
@@ -70,20 +67,17 @@ def instruct(
     return Message(content, to.dst_node_id, to.message_type, ttl=to.ttl, group_id=to.group_id)
 
 
-def radio_of(
-    scheme: Scheme, world: World, state: State | None, fading: Fading | None, device: int
-) -> dict[str, Any]:
-    """What a device must know to apply the power rule itself; nothing in round 0."""
-    if fading is None or state is None:
+def limit_of(plan: MakePlan, turn: Turn, symbols: int) -> Limit | None:
+    """The rule that devices can apply before they speak, if the plan has one."""
+    return plan.limit(turn, symbols) if isinstance(plan, Limits) else None
+
+
+def _radio(asking: Asking, device: int) -> dict[str, Any]:
+    """What a device must know to apply the rule; nothing where there is none."""
+    if asking.limit is None or asking.fading is None:
         return {}
-    power = power_left(world, state)
-    found: dict[str, Any] = {
-        "power": float(power[device]),
-        "gains": tuple(fading.gain[device].tolist()),
+    return {
+        "scalar": asking.limit.scalar,
+        "budget": float(asking.limit.budget[device]),
+        "gains": tuple(asking.fading.gain[device].tolist()),
     }
-    plan = scheme.plan
-    if isinstance(plan, HybridPlan):
-        alpha = np.broadcast_to(np.asarray(plan.alpha, float), power.shape)
-        found["alpha"] = float(alpha[device]) if plan.power_rule else float("inf")
-        found["scalar"] = at_round(plan.power_scalar, state.round + 1)
-    return found
