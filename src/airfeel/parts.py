@@ -1,6 +1,6 @@
 """What authors of parts need, at one door: nouns, Protocols, ready parts to wrap, and kernels.
 
-docs/parts.md says how a part of each kind is written; examples/own holds ten of them.
+docs/parts.md says how a part of each kind is written; examples/own holds eleven.
 """
 
 from airfeel.compress.average import average
