@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,7 +95,8 @@ def test_bad_input_is_refused_by_name():
             Links(*args)
 
 
-def test_bad_settings_are_refused_by_name():
+def test_bad_settings_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as for a user
     for part in (Paper, SumRate, RoundRobin):
         with pytest.raises(BadInput, match="fill = 'flat'"):
             part(fill="flat")
