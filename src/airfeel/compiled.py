@@ -82,7 +82,7 @@ class Kernel:
     def __init__(
         self, folder: Path, flags: tuple[str, ...], signatures: Mapping[str, Signature]
     ) -> None:
-        self.folder, self._flags, self._signatures = folder, flags, signatures
+        self.folder, self.flags, self.signatures = folder, flags, signatures
 
     @cached_property
     def missing(self) -> str | None:
@@ -98,13 +98,13 @@ class Kernel:
 
     @cached_property
     def _functions(self) -> dict[str, Callable[..., float]]:
-        path = build(self.folder, cache_directory(), self._flags)
+        path = build(self.folder, cache_directory(), self.flags)
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
             raise BuildError(f"cannot load {path}: {error}") from error
         functions: dict[str, Callable[..., float]] = {}
-        for name, (result, arguments) in self._signatures.items():
+        for name, (result, arguments) in self.signatures.items():
             function = library[f"airfeel_{name}"]
             function.restype = result
             function.argtypes = arguments  # type: ignore[assignment]  # a `from_param` is enough

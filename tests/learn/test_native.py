@@ -1,6 +1,5 @@
 """The native kernel against PyTorch in float64, under sanitizers, and its determinism."""
 
-import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -73,19 +72,25 @@ def test_tiles_of_outputs_fill_images_of_any_even_size(
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> compiled.Kernel:
     """The kernel for the compiler's baseline, whose vectors are short."""
     directory = tmp_path_factory.mktemp("narrow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "tuning", lambda compiler: ())
-        return ctypes.CDLL(str(compiled.build(native.KERNEL.folder, directory)))
+        patch.setenv("XDG_CACHE_HOME", str(directory))
+        wide = native.KERNEL
+        kernel = compiled.Kernel(wide.folder, wide.flags, wide.signatures)
+        assert kernel.missing is None
+    return kernel
 
 
 @needs_kernel
-def test_short_vectors_give_the_same(narrow: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_vectors_give_the_same(
+    narrow: compiled.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problems = [problem(seed) for seed in range(40)]
     expected = [solve(p, learning_rate=1024.0)[0] for p in problems]
-    monkeypatch.setattr(native, "library", lambda folder: narrow)
+    monkeypatch.setattr(native, "KERNEL", narrow)
     for p, wide in zip(problems, expected, strict=True):
         delta, _ = solve(p, learning_rate=1024.0)
         assert relative(delta, wide.double()) < 1e-5
