@@ -17,7 +17,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from airfeel.errors import BadInput
 
-Choice = str | dict[str, Any]  # a name, or a table with a name and settings
+Table = dict[str, Any]  # settings as TOML has them
+Choice = str | Table  # a name, or a table with a name and settings
 Factory = Callable[..., Any]
 _ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
 
@@ -31,7 +32,7 @@ class Entry:
 
     where: str  # module:factory
     about: str  # one line
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Table = field(default_factory=dict)
 
 
 class Catalogue(Mapping[str, Entry]):
@@ -104,7 +105,7 @@ class Catalogue(Mapping[str, Entry]):
             raise BadInput(f"{key}.{missing[0]}: must be given, {name!r} has no default for it")
         return factory(**arguments)
 
-    def field_types(self, name: str) -> dict[str, Any]:
+    def field_types(self, name: str) -> Table:
         """The type of each setting of a part, ranges and help among its annotations."""
         hints = _hints(self.find(name))
         return {k: hints.get(k, Any) for k in self.settings(name)}
@@ -121,7 +122,7 @@ def suggestion(word: str, legal: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _split(choice: Choice, key: str) -> tuple[str, dict[str, Any]]:
+def _split(choice: Choice, key: str) -> tuple[str, Table]:
     if isinstance(choice, str):
         return choice, {}
     options = dict(choice)
@@ -132,7 +133,7 @@ def _split(choice: Choice, key: str) -> tuple[str, dict[str, Any]]:
 
 
 def _refuse_unknown(
-    options: Mapping[str, Any], legal: Mapping[str, inspect.Parameter], key: str, name: str
+    options: Table, legal: Mapping[str, inspect.Parameter], key: str, name: str
 ) -> None:
     if any(p.kind is p.VAR_KEYWORD for p in legal.values()):
         return
@@ -142,7 +143,7 @@ def _refuse_unknown(
             raise BadInput(f"{key}.{option}: is no setting of {name!r}{hint}")
 
 
-def _hints(factory: Factory) -> dict[str, Any]:
+def _hints(factory: Factory) -> Table:
     """Types of a factory's parameters; none where they cannot be told."""
     target = factory.__init__ if inspect.isclass(factory) else factory
     try:
@@ -151,7 +152,7 @@ def _hints(factory: Factory) -> dict[str, Any]:
         return {}
 
 
-def _checked(factory: Factory, options: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _checked(factory: Factory, options: Table, key: str) -> Table:
     """Options in the types that the factory states; the first that is not legal is refused."""
     hints = _hints(factory)
     checked = {}

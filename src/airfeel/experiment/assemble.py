@@ -2,9 +2,8 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-from airfeel.catalogue import Catalogue, Choice, name_of
+from airfeel.catalogue import Catalogue, Choice, Table, name_of
 from airfeel.catalogues import (
     CODECS,
     INVITES,
@@ -61,7 +60,7 @@ def assemble(
     return scheme
 
 
-def _facts(settings: Settings, world: World) -> dict[str, Any]:
+def _facts(settings: Settings, world: World) -> Table:
     """What parts may ask for by name."""
     numbers = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
     del numbers["options"], numbers["inviting"]
@@ -71,7 +70,7 @@ def _facts(settings: Settings, world: World) -> dict[str, Any]:
     return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
 
 
-def _inherited(catalogue: Catalogue, choice: Choice, before: object) -> dict[str, Any]:
+def _inherited(catalogue: Catalogue, choice: Choice, before: object) -> Table:
     """Where a part comes in the place of one of its own kind: the settings that that one had."""
     if catalogue.find(name_of(choice)) is not type(before) or not dataclasses.is_dataclass(before):
         return {}

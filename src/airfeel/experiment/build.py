@@ -1,13 +1,12 @@
 """From settings to the world, the scheme and the dice of a run."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Int64
 
-from airfeel.catalogue import name_of
+from airfeel.catalogue import Table, name_of
 from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
@@ -163,7 +162,7 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
     return assemble(chosen, e.radio.meters, settings, world)
 
 
-def _series(value: float | tuple[float, ...] | dict[str, Any], key: str) -> Series:
+def _series(value: float | tuple[float, ...] | Table, key: str) -> Series:
     return SERIES.make(value, key) if isinstance(value, dict) else value
 
 

@@ -15,9 +15,10 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
+from pydantic.types import JsonValue
 from pydantic_core import CoreSchema, core_schema
 
-from airfeel.catalogue import Catalogue, Choice, suggestion
+from airfeel.catalogue import Catalogue, Choice, Table, suggestion
 from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput
 
@@ -42,12 +43,12 @@ class Changes(Enum):
     SEED = "the random numbers"
 
 
-def later(default: Any = None, *, description: str) -> Any:
+def later(default: JsonValue | tuple[()] = None, *, description: str) -> Any:
     """A setting that came later: files and names of runs leave it out while at its default."""
     return Field(default, description=description, json_schema_extra={LATER: True})
 
 
-def _toml(value: dict[str, Any]) -> dict[str, Any]:
+def _toml(value: Table) -> Table:
     try:
         tomli_w.dumps(value)
     except (TypeError, ValueError) as error:
@@ -55,7 +56,7 @@ def _toml(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-Options = Annotated[dict[str, Any], AfterValidator(_toml)]
+Options = Annotated[Table, AfterValidator(_toml)]
 
 
 @dataclass(frozen=True)
@@ -86,21 +87,22 @@ class named:
         return {"anyOf": [*names, _table(self.catalogue)] if self.tables else names}
 
 
-def _table(catalogue: Catalogue) -> dict[str, Any]:
+def _table(catalogue: Catalogue) -> Table:
     """A table that names a part; the schema's last step puts each part's settings in its place."""
     return {"type": "object", "required": ["name"], CATALOGUE: catalogue.key}
 
 
-def _numbers(value: Any) -> float | tuple[float, ...]:
+def _numbers(value: JsonValue) -> float | tuple[float, ...]:
     """One positive number, or a list of them."""
     values = value if isinstance(value, list | tuple) else [value]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if not values or len(numbers) < len(values) or not all(0 < v < math.inf for v in numbers):
         raise ValueError("must be a number above 0, or a list of such numbers")
-    return float(value) if values is not value else tuple(float(v) for v in values)
+    each = tuple(float(v) for v in numbers)
+    return each if isinstance(value, list | tuple) else each[0]
 
 
-def _numbers_or_series(value: Any) -> float | tuple[float, ...] | dict[str, Any]:
+def _numbers_or_series(value: JsonValue) -> float | tuple[float, ...] | Table:
     if isinstance(value, dict):
         SERIES.check(value, "series")
         return _toml(value)
@@ -114,7 +116,7 @@ Each = Annotated[
     float | tuple[float, ...], BeforeValidator(_numbers), WithJsonSchema({"anyOf": _NUMBERS})
 ]
 EachRound = Annotated[
-    float | tuple[float, ...] | dict[str, Any],
+    float | tuple[float, ...] | Table,
     BeforeValidator(_numbers_or_series),
     WithJsonSchema({"anyOf": [*_NUMBERS, _table(SERIES)]}),
 ]

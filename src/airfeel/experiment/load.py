@@ -4,11 +4,11 @@ import tomllib
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
+from pydantic.types import JsonValue
 
-from airfeel.catalogue import suggestion
+from airfeel.catalogue import Table, suggestion
 from airfeel.catalogues import SCHEMES
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.paper import CURVES
@@ -27,7 +27,7 @@ def known(name: str) -> bool:
     return name in _pairs() or name in CURVES
 
 
-def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Experiment:
+def load(source: str | Path, overrides: Iterable[str] = (), **more: JsonValue) -> Experiment:
     """The experiment of a preset's name, of a curve of the paper, or of a TOML file.
 
     `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
@@ -40,7 +40,7 @@ def load(source: str | Path, overrides: Iterable[str] = (), **more: Any) -> Expe
     return experiment(table)
 
 
-def experiment(table: dict[str, Any]) -> Experiment:
+def experiment(table: Table) -> Experiment:
     """The checked experiment of a nested table; the first fault is named in one line."""
     try:
         return Experiment.model_validate(table)
@@ -58,14 +58,14 @@ def _base(name: str) -> str:
     return (_FOLDER / f"{name}.toml").read_text("utf-8")
 
 
-def _preset(name: str) -> dict[str, Any]:
+def _preset(name: str) -> Table:
     base, scheme = _pairs()[name]
     table = tomllib.loads(_base(base))
     table.setdefault("scheme", {})["name"] = scheme
     return table
 
 
-def _curve(name: str) -> dict[str, Any]:
+def _curve(name: str) -> Table:
     """A preset with a curve's changes; only the digital schemes are told how many to invite."""
     preset, changes = CURVES[name]
     table = _preset(preset)
@@ -75,14 +75,14 @@ def _curve(name: str) -> dict[str, Any]:
     return table
 
 
-def _table(source: str | Path) -> dict[str, Any]:
+def _table(source: str | Path) -> Table:
     name = str(source)
     if name in _pairs():
         return _preset(name)
     return _curve(name) if name in CURVES else _read(Path(source))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Table:
     if not path.is_file():
         hint = suggestion(str(path), [*_pairs(), *CURVES])
         raise BadInput(f"{path}: is neither a preset (see airfeel list) nor a file{hint}")
@@ -92,7 +92,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: is not a TOML file that can be read ({error})") from error
 
 
-def _override(table: dict[str, Any], text: str) -> None:
+def _override(table: Table, text: str) -> None:
     """`section.key=value`, at any depth; a part that was named by a word becomes a table."""
     path, equals, value = text.partition("=")
     keys = path.strip().split(".")
@@ -105,7 +105,7 @@ def _override(table: dict[str, Any], text: str) -> None:
     place(table, keys, parsed)
 
 
-def place(table: dict[str, Any], keys: list[str], value: Any) -> None:
+def place(table: Table, keys: list[str], value: JsonValue) -> None:
     """Put a value into nested tables, in place.
 
     >>> table = {"radio": {"fading": "rician"}}

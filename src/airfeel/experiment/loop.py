@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
-from airfeel.experiment.summary import End, summarise
+from airfeel.experiment.summary import End, Facts, summarise
 from airfeel.round import play_round, start
 from airfeel.types import Reason, Report, State, Turn, World
 
@@ -34,7 +34,7 @@ class Watcher(Protocol):
 
     def begin(self, experiment: Experiment, world: World) -> None: ...
     def row(self, row: Row) -> None: ...
-    def end(self, summary: dict[str, Any]) -> None: ...
+    def end(self, summary: Facts) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Played:
     """What a run has come to."""
 
     columns: dict[str, np.ndarray]
-    summary: dict[str, Any]
+    summary: Facts
     theta: Tensor
 
 

@@ -2,13 +2,13 @@
 
 import math
 import time
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
+from airfeel.experiment.summary import Facts
 from airfeel.types import World
 
 _LIVE_SECONDS = 0.5  # between two looks of the live line
@@ -48,7 +48,7 @@ class Display:
         else:
             self._console.print(f"{self._label}: {done:.0%}, {text}", highlight=False)
 
-    def end(self, summary: dict[str, Any]) -> None:
+    def end(self, summary: Facts) -> None:
         if self._bar:
             self._bar.stop()
         accuracy = summary["test_accuracy"]

@@ -1,9 +1,8 @@
 """Rows of rounds.csv and devices.csv, and columns of them."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ def device_rows(report: Report) -> Iterator[Row]:
         yield dict(zip(DEVICE_COLUMNS, values, strict=True))
 
 
-def cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
+def cells(row: Row, columns: Iterable[str]) -> list[str]:
     """A row as text: numbers in the shortest form that reads back exactly, NaN as nothing."""
     return ["" if row[name] != row[name] else str(row[name]) for name in columns]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
@@ -22,6 +22,7 @@ from airfeel.experiment.load import load
 from airfeel.experiment.loop import Loop, Watcher
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import Store
+from airfeel.experiment.summary import Facts
 from airfeel.types import BadInput, Dataset
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Run:
 
     experiment: Experiment
     columns: dict[str, np.ndarray]
-    summary: dict[str, Any]
+    summary: Facts
     theta: Tensor | None = None
     folder: Path | None = None
 

@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
-from airfeel.catalogue import Catalogue
+from airfeel.catalogue import Catalogue, Table
 from airfeel.catalogues import CATALOGUES
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.fields import CATALOGUE
 from airfeel.experiment.store import VERSION
 
-_Node = dict[str, Any]
+_Node = Table
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _OWN = {"type": "string", "pattern": "^.+:.+$", "description": "module:factory"}
 

@@ -11,6 +11,8 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.store import fingerprint
 from airfeel.types import State
 
+Facts = dict[str, Any]  # what summary.json says
+
 
 class End(StrEnum):
     """Why a run has ended; the value stands in summary.json."""
@@ -31,7 +33,7 @@ def summarise(
     reason: End,
     accuracy: float,
     loss: float,
-) -> dict[str, Any]:
+) -> Facts:
     """What summary.json says; a number that is not known is null there."""
     world = setup.world
     played = columns["round"] > 0

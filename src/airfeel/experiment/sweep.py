@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from pydantic.types import JsonValue
+
+from airfeel.catalogue import Table
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import experiment, known, load
@@ -76,18 +79,19 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     return trials
 
 
-def _changes(path: Path, table: dict[str, Any]) -> list[dict[str, Any]]:
+def _changes(path: Path, table: Table) -> list[Table]:
     """The settings of each point: the grid's combinations, then the list."""
-    grid = dict(_dotted(table.get("grid", {})))
-    for key, values in grid.items():
+    grid: dict[str, list[JsonValue]] = {}
+    for key, values in _dotted(table.get("grid", {})):
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
+        grid[key] = values
     points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
     listed = [dict(_dotted(point)) for point in table.get("list", [])]
     return (points if grid or not listed else []) + listed
 
 
-def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _dotted(table: Table, before: str = "") -> Iterator[tuple[str, JsonValue]]:
     """section.key = value, however the file nests it."""
     for key, value in table.items():
         if isinstance(value, dict) and "." not in before + key:
@@ -96,7 +100,7 @@ def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield before + key, value
 
 
-def _changed(base: Experiment, changes: dict[str, Any]) -> Experiment:
+def _changed(base: Experiment, changes: Table) -> Experiment:
     table = base.model_dump(mode="json", exclude_none=True)
     for key, value in changes.items():
         section, _, name = key.partition(".")
@@ -134,13 +138,13 @@ def start_local(trial: Trial) -> LocalJob:
     return LocalJob(process, here)
 
 
-def work(table: dict[str, Any], folder: str, pipe: Connection) -> None:
+def work(table: Table, folder: str, pipe: Connection) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
     with Signals() as signals:
         pipe.send(attempt(table, folder, signals))
 
 
-def attempt(table: dict[str, Any], folder: str, signals: Signals, threads: int = 1) -> str:
+def attempt(table: Table, folder: str, signals: Signals, threads: int = 1) -> str:
     """Carry out or resume one run, in this process; its fault, or nothing."""
     try:
         e = experiment(table)

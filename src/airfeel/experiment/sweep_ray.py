@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from airfeel.catalogue import Table
 from airfeel.engines.cluster import extend_path, joined, search_path
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.sweep import Trial, attempt
@@ -23,7 +24,7 @@ class Worker:
         extend_path(path)
         self._signals = Signals()
 
-    def work(self, table: dict[str, Any], folder: str, threads: int) -> str:
+    def work(self, table: Table, folder: str, threads: int) -> str:
         """Carry out or resume the run, and tell its fault, if any."""
         if not Path(folder).parent.is_dir():
             return f"{Path(folder).parent}: is not seen by all nodes of the cluster, share it"

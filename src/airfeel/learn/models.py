@@ -1,13 +1,13 @@
 """The networks that come with the package, each a function of the input's shape and the classes."""
 
 import inspect
-from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
+from airfeel.catalogue import Table
 from airfeel.catalogues import MODELS
 from airfeel.ranges import Below1, Count, about
 from airfeel.types import BadInput
@@ -94,7 +94,7 @@ def make(
     seed: int,
     hidden: int = 64,
     dropout: float = 0.0,
-    options: Mapping[str, Any] | None = None,
+    options: Table | None = None,
 ) -> nn.Module:
     """The model `name` initialised from `seed`; `options` are for a user's `module:factory`."""
     factory = MODELS.find(name)

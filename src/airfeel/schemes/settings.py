@@ -1,10 +1,8 @@
 """What a scheme is made from: the run's parts and numbers, already checked."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from airfeel.catalogue import Choice
+from airfeel.catalogue import Choice, Table
 from airfeel.catalogues import INVITES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
@@ -35,7 +33,7 @@ class Settings:
     meters: tuple[Meter, ...] = ()
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default
-    options: Mapping[str, Any] = field(default_factory=dict)  # a user's own scheme.options
+    options: Table = field(default_factory=dict)  # a user's own scheme.options
 
     def invite(self, default: str) -> Invite:
         """Who is invited to train: what the settings say, or the scheme's default."""
