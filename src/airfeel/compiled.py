@@ -27,6 +27,7 @@ FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own 
 AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
 TUNING = (("-march=native",), ("-mcpu=native",), ())  # the first that the compiler accepts
 TIMEOUT = 300  # seconds
+_reference, _view = ctypes.byref, ctypes.c_char.from_buffer  # looked up once: calls are many
 
 
 class BuildError(RuntimeError):
@@ -59,7 +60,7 @@ class Numbers:
             return ctypes.c_void_p(array.data_ptr())
         if self._dtype is None or array.dtype is self._dtype:
             try:  # costs a fifth of `array.ctypes`
-                return ctypes.byref(ctypes.c_char.from_buffer(array.data))
+                return _reference(_view(array.data))
             except (TypeError, ValueError):  # read-only, empty or not contiguous
                 pass
         same = np.ascontiguousarray(array, self._dtype)
