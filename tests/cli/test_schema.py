@@ -12,13 +12,6 @@ from airfeel.cli import main
 from airfeel.experiment.load import load, presets
 from airfeel.experiment.store import as_toml
 
-# Settings of parts that do not say yet what they are.
-SILENT = {
-    *(("radio.allocator", name) for name in ("fill", "time_limit")),
-    *(("scheme.fade", name) for name in ("noise", "mean_gain")),
-    ("scheme.plan", "alpha"),
-}
-
 
 def call(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["airfeel", *arguments])
@@ -64,7 +57,7 @@ def test_every_setting_of_a_part_says_what_it_is(schema):
         for key, setting in part["properties"].items()
         if key != "name" and not setting.get("description")
     }
-    assert silent == SILENT
+    assert silent == set()
 
 
 @pytest.mark.parametrize("name", presets())

@@ -264,6 +264,18 @@ def test_a_run_on_a_file_resumes_to_the_same_bytes(
     assert torch.equal(whole.theta, again.theta)
 
 
+def test_a_run_on_data_handed_in_resumes_with_the_same_data_alone(tmp_path: Path) -> None:
+    data, e = as_dataset(), settings("digits", checkpoint_every=1)
+    whole = airfeel.run(e, data=data)
+    with pytest.raises(Stopped):
+        airfeel.run(e, out=tmp_path / "cut", watchers=[Stop()], data=data)
+    other = replace(data, test_y=data.test_y.flip(0))
+    for wrong, words in ((None, "hand the data in"), (other, "not those that the run began with")):
+        with pytest.raises(BadInput, match=words):
+            airfeel.resume(tmp_path / "cut", data=wrong)
+    assert torch.equal(whole.theta, airfeel.resume(tmp_path / "cut", data=data).theta)
+
+
 class Pairs:
     """Like a dataset of torchvision."""
 

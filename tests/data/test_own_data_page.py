@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import airfeel
+from airfeel.data.own import digest
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-data.md"
 SNIPPET = re.compile(r"```(\w+)(?: file=(\S+))?\n(.*?)```", re.S)
@@ -30,4 +31,5 @@ def test_every_snippet_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monk
     for module in ("my_data", "my_partition"):
         sys.modules.pop(module, None)
     assert [run.summary["rounds"] for run in runs] == [3, 3, 3]
-    assert torch.equal(names["setup"].world.data.train_x, names["same"].train_x)
+    assert names["run"].experiment.data.dataset["sha256"] == digest(names["data"])
+    assert torch.equal(names["data"].train_x, names["same"].train_x)

@@ -19,7 +19,7 @@ from airfeel.learn import backends, native
 from airfeel.learn.backends import Native, Stacked, compiled, fastest
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Turn
-from small import play, small
+from small import play, small, turn_at
 
 NAMES = ["torch", "stacked", pytest.param("native", marks=needs_kernel)]
 MODELS = ["logistic", "mlp", "small-cnn", "paper-cnn"]
@@ -54,7 +54,7 @@ def one_round(s: Setup) -> tuple[Tensor, np.ndarray]:
     learn, world = s.scheme.learn, s.world
     devices = np.arange(world.devices)
     dice = s.streams.uniform("batch", 1, devices, learn.dice)
-    return learn(world, world.model.initial(), devices, 1, dice)
+    return learn(turn_at(s, 1), devices, dice)
 
 
 def relative(a: Tensor, b: Tensor) -> float:
@@ -101,13 +101,13 @@ def test_the_same_dice_give_the_same_bits(name: str, threads: int) -> None:
 @pytest.mark.parametrize("name", [NAMES[0], NAMES[2]])
 def test_block_size_changes_no_bit(name: str) -> None:
     s = setup(name)
-    learn, world, theta = s.scheme.learn, s.world, s.world.model.initial()
+    learn, turn = s.scheme.learn, turn_at(s, 1)
     dice = s.streams.uniform("batch", 1, np.arange(4), learn.dice)
-    whole, loss = learn(world, theta, np.arange(4), 1, dice)
+    whole, loss = learn(turn, np.arange(4), dice)
     for size in (1, 3):
         for first in range(0, 4, size):
             part = np.arange(first, min(first + size, 4))
-            delta, own = learn(world, theta, part, 1, dice[part])
+            delta, own = learn(turn, part, dice[part])
             assert torch.equal(delta, whole[part])
             assert np.array_equal(own, loss[part])
 
@@ -118,8 +118,7 @@ def test_block_size_of_stacked_changes_only_rounding() -> None:
     whole, _ = one_round(s)
     for n in range(4):
         dice = s.streams.uniform("batch", 1, np.array([n]), s.scheme.learn.dice)
-        theta = s.world.model.initial()
-        delta, _ = s.scheme.learn(s.world, theta, np.array([n]), 1, dice)
+        delta, _ = s.scheme.learn(turn_at(s, 1), np.array([n]), dice)
         assert relative(delta[0], whole[n]) < 1e-12
 
 

@@ -155,7 +155,7 @@ def _install(layout: Layout, path: Path, home: Path) -> Path:
 
 @contextmanager
 def _writable(home: Path) -> Iterator[None]:
-    """Tell a full disk or a forbidden folder as bad input."""
+    """Report a full disk or a forbidden folder as BadInput."""
     try:
         yield
     except OSError as error:

@@ -29,7 +29,7 @@ def cifar_pickle(data: bytes, name: str) -> tuple[Images, Labels]:
         batch = _Reader(io.BytesIO(data), encoding="bytes").load()
         pixels, labels = batch[b"data"].uint8(), np.asarray(batch[b"labels"], np.int64)
         images = pixels.reshape(len(labels), 3, 32, 32)
-    except Exception as error:  # a pickle made by an enemy can raise anything
+    except Exception as error:  # a malicious pickle can raise anything
         raise BadInput(f"{name}: not a CIFAR-10 batch: {error}") from error
     return images, _classes(labels, name)
 

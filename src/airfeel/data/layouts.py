@@ -111,7 +111,7 @@ def _verified(stream: IO[bytes] | BufferedReader, item: Item, file: Path) -> byt
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Tell what a damaged or forbidden file does to its decoder as bad input."""
+    """Report what a damaged or forbidden file does to its decoder as BadInput."""
     try:
         yield
     except (OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError) as error:

@@ -16,13 +16,13 @@ from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.experiment import notebook
-from airfeel.experiment.build import Setup, build
+from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.loop import Loop, Watcher
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import Store
-from airfeel.types import BadInput
+from airfeel.types import BadInput, Dataset
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -64,24 +64,37 @@ def run(
     out: str | Path | None = None,
     watchers: Iterable[Watcher] = (),
     *,
+    data: Dataset | None = None,
     signals: Signals | None = None,
 ) -> Run:
-    """Carry out an experiment; with `out`, into that folder, which must be new or empty."""
+    """Carry out an experiment; with `out`, into that folder, which must be new or empty.
+
+    data: samples in place of those that the settings name; see `airfeel.data`.
+    """
     folder = None if out is None else Path(out)
-    return _carry_out(experiment, folder, watchers, signals or Signals())
+    if data is not None:
+        experiment = with_data(experiment, data)
+    return _carry_out(experiment, folder, watchers, signals or Signals(), data)
 
 
 def resume(
-    folder: str | Path, watchers: Iterable[Watcher] = (), *, signals: Signals | None = None
+    folder: str | Path,
+    watchers: Iterable[Watcher] = (),
+    *,
+    data: Dataset | None = None,
+    signals: Signals | None = None,
 ) -> Run:
-    """Go on with an unfinished run, to the very result that it would have had uninterrupted."""
+    """Go on with an unfinished run, to the very result that it would have had uninterrupted.
+
+    data: the same as the run began with, where it was handed in.
+    """
     folder = Path(folder)
     if not (folder / "config.toml").is_file():
         raise BadInput(f"{folder}: is no run folder, it has no config.toml")
     if (folder / "summary.json").is_file():
         raise BadInput(f"{folder}: is complete, there is nothing to resume")
     experiment = load(folder / "config.toml")
-    return _carry_out(experiment, folder, watchers, signals or Signals(), resume=True)
+    return _carry_out(experiment, folder, watchers, signals or Signals(), data, resume=True)
 
 
 def _carry_out(
@@ -89,9 +102,10 @@ def _carry_out(
     folder: Path | None,
     watchers: Iterable[Watcher],
     signals: Signals,
+    data: Dataset | None,
     resume: bool = False,
 ) -> Run:
-    setup = build(e)
+    setup = build(e, data)
     with ExitStack() as stack:
         make = _engine_maker(e, setup, stack)
         store = None

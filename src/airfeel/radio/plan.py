@@ -64,7 +64,9 @@ class HybridPlan(_Bounded):
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
-    alpha: float | tuple[float, ...] = 1.0  # one, or one for each device
+    alpha: Annotated[
+        float | tuple[float, ...], about("aggressiveness, one or one for each device")
+    ] = 1.0
     schedule: Schedule = "power"
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
