@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from airfeel.errors import BadInput
 
@@ -152,6 +152,14 @@ def _hints(factory: Factory) -> Table:
         return {}
 
 
+def _adapter(hint: Any) -> TypeAdapter:
+    """What checks a value; a dataclass has a config of its own."""
+    try:
+        return TypeAdapter(hint, config=_ANY_TYPE)
+    except PydanticUserError:
+        return TypeAdapter(hint)
+
+
 def _checked(factory: Factory, options: Table, key: str) -> Table:
     """Options in the types that the factory states; the first that is not legal is refused."""
     hints = _hints(factory)
@@ -159,7 +167,7 @@ def _checked(factory: Factory, options: Table, key: str) -> Table:
     for name, value in options.items():
         hint = hints.get(name, Any)
         try:
-            checked[name] = TypeAdapter(hint, config=_ANY_TYPE).validate_python(value)
+            checked[name] = _adapter(hint).validate_python(value)
         except ValidationError as error:
             message = error.errors()[0]["msg"].replace("Input should", "must", 1)
             raise BadInput(f"{key}.{name} = {value!r}: {message}") from None

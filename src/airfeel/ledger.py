@@ -8,7 +8,7 @@ from torch import Tensor
 
 from airfeel.compress.masks import overlap
 from airfeel.radio.air import analog_energy, segment_energy
-from airfeel.radio.power import rates
+from airfeel.radio.power import needed_slots, rates
 from airfeel.segments import air_slots
 from airfeel.types import (
     BadInput,
@@ -59,9 +59,8 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     if plan.scalar > 0.0:
         energy[who] = analog_energy(said, fading, plan, spoken)
     talking = plan.batch >= 0
-    own[talking] = np.ceil(
-        bits[talking] / rates(plan.power[talking], fading.gain2[talking], fading.noise)
-    )
+    rate = rates(plan.power[talking], fading.gain2[talking], fading.noise)
+    own[talking] = needed_slots(rate, bits[talking])
     energy += own * plan.power.sum(axis=1)
     digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
     analog = plan.scalar > 0.0 and len(who) > 0

@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int, Int64
 
 from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
-from airfeel.radio.power import rates, single_rates
+from airfeel.radio.power import needed_slots, rates, single_rates
 from airfeel.radio.receive import arrivals, receive
 from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
 
@@ -68,7 +68,7 @@ def divide(
         batch[team], amount[team] = len(owners), found.power
         owners.append(np.where(found.owner >= 0, team[found.owner], -1))
         rate[team] = rates(found.power, fading.gain2[team], fading.noise)
-        own[team] = np.ceil(bits[team] / rate[team])
+        own[team] = needed_slots(rate[team], bits[team])
         slots += int(own[team].max())
         gap = float(np.maximum(gap, np.nan if found.gap is None else found.gap))
     owned = np.array(owners, dtype=np.int64).reshape(-1, m)
