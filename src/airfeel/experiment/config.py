@@ -16,6 +16,8 @@ from airfeel.experiment.sections import (
     Training,
 )
 
+_HEARD = 0.65  # the share of devices that the paper's TCS-H hears, which the digital schemes invite
+
 
 class Experiment(Section):
     """Everything that decides a run."""
@@ -38,7 +40,7 @@ class Experiment(Section):
     @property
     def scheduled(self) -> int:
         """Devices that a digital scheme invites in a round."""
-        return self.scheme.scheduled or max(round(0.65 * self.training.devices), 1)
+        return self.scheme.scheduled or max(round(_HEARD * self.training.devices), 1)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":

@@ -2,8 +2,8 @@
 
 config.toml        every setting, resolved
 facts.json         versions, machine, git commit
-rounds.csv         one row a round
-devices.csv        one row a device and round
+rounds.csv         one row per round
+devices.csv        one row per device and round
 records/           Fading and Plan of some rounds (run.record_every)
 checkpoint*.safetensors   the newest State and the one before
 model.safetensors  the final model, by parameter name
