@@ -27,12 +27,12 @@ def remembering(part: object) -> Iterator[Carries]:
 
 def begin(scheme: Scheme, world: World, update: Float[Tensor, "D"]) -> Arrays:
     """What a scheme's parts remember before the first round; `update` is ĝ_0."""
-    return _joined(scheme, [part.begin(world, update) for part in remembering(scheme)])
+    return _join(scheme, [part.begin(world, update) for part in remembering(scheme)])
 
 
 def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:
     """What they remember after a round."""
-    return _joined(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
+    return _join(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
 
 
 def restore(fresh: Arrays, saved: Arrays) -> Arrays:
@@ -49,9 +49,9 @@ def _like(fresh: np.ndarray | Tensor, saved: np.ndarray | Tensor) -> np.ndarray 
     return np.asarray(saved)
 
 
-def _joined(scheme: Scheme, found: list[Arrays]) -> Arrays:
-    names = [name for arrays in found for name in arrays]
+def _join(scheme: Scheme, carried: list[Arrays]) -> Arrays:
+    names = [name for arrays in carried for name in arrays]
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"scheme {scheme.name}: two parts carry {name!r}; names must be unique")
-    return {name: array for arrays in found for name, array in arrays.items()}
+    return {name: array for arrays in carried for name, array in arrays.items()}

@@ -37,8 +37,8 @@ def account(
     for meter in meters:
         reading = meter(turn, said, fading, plan, delivery)
         if set(reading.columns) != set(meter.columns):
-            told = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
-            raise BadInput(f"meter {type(meter).__name__}: {told}")
+            wrong = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
+            raise BadInput(f"meter {type(meter).__name__}: {wrong}")
         slots += reading.slots
         energy = energy if reading.energy is None else energy + reading.energy
         columns |= reading.columns
@@ -81,8 +81,8 @@ def report_on(
     """
     said, decoded = happened.said, happened.decoded
     loss = said.loss[said.finite]
-    told = {} if decoded is None else decoded.notes
-    own = {name: float(told.get(name, _NAN)) for name in notes}
+    noted = {} if decoded is None else decoded.notes
+    own = {name: float(noted.get(name, _NAN)) for name in notes}
     return Report(
         round=turn.round,
         fading=happened.fading,

@@ -52,7 +52,7 @@ class Streams:
             rng.random(out=out[first:last])
         return out[:, :width]
 
-    def _at(self, room: str, round: int, kind: int, step: int) -> np.random.Generator:
-        counter = np.array([step, 0, round, kind], dtype=np.uint64)
+    def _at(self, room: str, round: int, use: int, step: int) -> np.random.Generator:
+        counter = np.array([step, 0, round, use], dtype=np.uint64)
         key = np.array(_key(self.seed, room), dtype=np.uint64)
         return np.random.Generator(np.random.Philox(counter=counter, key=key))

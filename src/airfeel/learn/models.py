@@ -102,9 +102,9 @@ def make(
     if name in MODELS:
         if arguments:
             raise BadInput(f"model.options: {name!r} takes none; they are for module:factory")
-        known = {"hidden": hidden, "dropout": dropout}
+        settings = {"hidden": hidden, "dropout": dropout}
         takes = inspect.signature(factory).parameters
-        arguments = {key: value for key, value in known.items() if key in takes}
+        arguments = {key: value for key, value in settings.items() if key in takes}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
@@ -112,8 +112,8 @@ def make(
         except TypeError as error:
             raise BadInput(f"model.name = {name!r}: cannot be made ({error})") from error
         if not isinstance(module, nn.Module):
-            kind = type(module).__name__
-            raise BadInput(f"model.name = {name!r}: must make an nn.Module, made {kind}")
+            other = type(module).__name__
+            raise BadInput(f"model.name = {name!r}: must make an nn.Module, made {other}")
         _initialise(module, init)
     return module
 

@@ -61,23 +61,28 @@ def divide(
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
         group = np.sort(able[start : start + m])
-        team, found = _one_batch(group, best, power, fading, bits, allocate)
+        team, allocation = _one_batch(group, best, power, fading, bits, allocate)
         dropped += np.setdiff1d(group, team).tolist()
-        if found is None:
+        if allocation is None:
             continue
-        batch[team], amount[team] = len(owners), found.power
-        owners.append(np.where(found.owner >= 0, team[found.owner], -1))
-        rate[team] = rates(found.power, fading.gain2[team], fading.noise)
+        batch[team], amount[team] = len(owners), allocation.power
+        owners.append(np.where(allocation.owner >= 0, team[allocation.owner], -1))
+        rate[team] = rates(allocation.power, fading.gain2[team], fading.noise)
         own[team] = needed_slots(rate[team], bits[team])
         slots += int(own[team].max())
-        gap = float(np.maximum(gap, np.nan if found.gap is None else found.gap))
+        gap = float(np.maximum(gap, np.nan if allocation.gap is None else allocation.gap))
     owned = np.array(owners, dtype=np.int64).reshape(-1, m)
     out = np.array(sorted(dropped), dtype=np.int64)
     return Division(batch, owned, amount, rate, own, slots, out, gap)
 
 
 def silence(devices: int, subchannels: int) -> Division:
-    """Nobody speaks digitally."""
+    """Nobody speaks digitally.
+
+    Args:
+        devices: N.
+        subchannels: M.
+    """
     return Division(
         batch=np.full(devices, -1),
         owner=np.zeros((0, subchannels), dtype=np.int64),
@@ -106,9 +111,9 @@ def _one_batch(
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
             links = Links(power[team], gain2, fading.noise, bits[team])
-            found = allocate(links)
-            if (rates(found.power, gain2, fading.noise) > _USABLE).all():
-                return team, found
+            allocation = allocate(links)
+            if (rates(allocation.power, gain2, fading.noise) > _USABLE).all():
+                return team, allocation
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
         team = np.delete(team, weakest)
     return team, None

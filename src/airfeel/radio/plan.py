@@ -111,7 +111,12 @@ class FreePlan:
 
 
 def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
-    """A Reason for each device: who is out before anything is computed, all others scheduled."""
+    """A Reason for each device: who is out before anything is computed, all others scheduled.
+
+    Args:
+        said: names the n invited devices, and whose update is finite [n].
+        power: remaining average power of each device [W]; who has none does not speak.
+    """
     reason = np.full(len(power), Reason.NOT_INVITED, dtype=object)
     reason[said.devices] = np.where(said.finite, Reason.SCHEDULED, Reason.NOT_FINITE)
     reason[power <= 0.0] = Reason.NO_POWER
