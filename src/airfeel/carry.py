@@ -26,17 +26,37 @@ def remembering(part: object) -> Iterator[Carries]:
 
 
 def begin(scheme: Scheme, world: World, update: Float[Tensor, "D"]) -> Arrays:
-    """What a scheme's parts remember before the first round; `update` is ĝ_0."""
+    """What a scheme's parts remember before the first round: their arrays by name.
+
+    Args:
+        scheme: whose parts are asked.
+        world: what never changes in the run.
+        update: ĝ_0, the update of the starting round.
+    """
     return _join(scheme, [part.begin(world, update) for part in remembering(scheme)])
 
 
 def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:
-    """What they remember after a round."""
+    """What they remember after a round: their arrays by name.
+
+    Args:
+        scheme: whose parts are asked.
+        turn: the round; its state holds the old arrays.
+        happened: all values of the round.
+    """
     return _join(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
 
 
 def restore(fresh: Arrays, saved: Arrays) -> Arrays:
-    """Saved arrays in the kinds that the parts began with; ones that no part knows are left out."""
+    """Saved arrays in the kinds that the parts began with; ones that no part knows are left out.
+
+    Args:
+        fresh: as the parts began.
+        saved: as a checkpoint holds them.
+
+    >>> restore({"heard": np.zeros(2)}, {"heard": torch.ones(2), "old": np.zeros(1)})
+    {'heard': array([1., 1.], dtype=float32)}
+    """
     for name in fresh:
         if name not in saved:
             raise BadInput(f"checkpoint: holds no {name!r}, which a part of the scheme remembers")

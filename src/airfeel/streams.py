@@ -23,7 +23,9 @@ def _key(seed: int, room: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Streams:
-    """The dice of a run.
+    """The dice of a run, made from its seed alone.
+
+    seed: of the run, a whole number. A room is the name of a use ("fading", "batch").
 
     >>> a = Streams(7).uniform("batch", 3, np.array([4]), 2)
     >>> b = Streams(7).uniform("batch", 3, np.array([2, 4, 5]), 2)

@@ -19,12 +19,12 @@ _USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
 class Division:
     """Sub-channels, powers and rates of the devices that speak digitally."""
 
-    batch: Int[np.ndarray, "N"]
-    owner: Int[np.ndarray, "G M"]
-    power: Float64[np.ndarray, "N M"]
-    rate: Float64[np.ndarray, "N"]
-    own_slots: Float64[np.ndarray, "N"]
-    slots: int
+    batch: Int[np.ndarray, "N"]  # of each device, -1 for none
+    owner: Int[np.ndarray, "G M"]  # device that owns each sub-channel in each batch, -1 for none
+    power: Float64[np.ndarray, "N M"]  # [W]
+    rate: Float64[np.ndarray, "N"]  # R_n [bits/slot]
+    own_slots: Float64[np.ndarray, "N"]  # U[l]_n
+    slots: int  # U[l], of all batches
     dropped: Int64[np.ndarray, "_"]  # devices without a usable channel
     gap: float = float("nan")  # the largest of the batches; NaN where the allocator proves none
 
@@ -48,6 +48,12 @@ def divide(
         fading: gains |h| [N M] as they are believed, and noise [W].
         bits: that each of all N devices has to send.
         allocate: shares the sub-channels of one batch out.
+
+    >>> from airfeel.radio.allocators.plain import RoundRobin
+    >>> sky, power, bits = Fading(np.ones((2, 2)), 1.0), np.array([1.0, 3.0]), np.full(2, 6.0)
+    >>> d = divide(np.array([0, 1]), power, sky, bits, RoundRobin())
+    >>> d.owner.tolist(), d.rate.tolist(), d.own_slots.tolist(), d.slots
+    ([[0, 1]], [1.0, 2.0], [6.0, 3.0], 6)
     """
     n, m = fading.gain.shape
     devices = devices[bits[devices] > 0]

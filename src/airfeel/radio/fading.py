@@ -113,7 +113,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Sky:
-    """Block fading: one draw per round, times each device's mean gain, and the receiver's noise."""
+    """Block fading: one draw per round, times each device's mean gain, and the receiver's noise.
+
+    draw: |h| of every device on every sub-channel. noise: σ0² [W]. mean_gain: factor on |h|².
+    """
 
     draw: Draw = field(default_factory=Rayleigh)
     noise: Annotated[Positive, about("variance for one received element", "W")] = 1e-6
