@@ -72,7 +72,7 @@ class ErrorMemory:
         which, where = (torch.from_numpy(n).to(x.device) for n in (rows, places))
         common, value = said.common[which], said.value[which]
         if not whole:
-            common, value = _arrived(said, delivery, rows, common, value)
+            common, value = _keep_arrived(said, delivery, rows, common, value)
         left = residual(x[which], support, common, said.index[which], value)
         memory[where] = left.to(memory.dtype)
 
@@ -176,7 +176,7 @@ def residual(
     return e.scatter_add_(-1, index, -value)
 
 
-def _arrived(
+def _keep_arrived(
     said: Said,
     delivery: Delivery,
     rows: Int64[np.ndarray, "r"],

@@ -67,7 +67,7 @@ def divide(
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
         group = np.sort(able[start : start + m])
-        team, allocation = _one_batch(group, best, power, fading, bits, allocate)
+        team, allocation = _allocate_batch(group, best, power, fading, bits, allocate)
         dropped += np.setdiff1d(group, team).tolist()
         if allocation is None:
             continue
@@ -88,6 +88,9 @@ def silence(devices: int, subchannels: int) -> Division:
     Args:
         devices: N.
         subchannels: M.
+
+    >>> silence(2, 3).owner.shape, silence(2, 3).slots
+    ((0, 3), 0)
     """
     return Division(
         batch=np.full(devices, -1),
@@ -100,7 +103,7 @@ def silence(devices: int, subchannels: int) -> Division:
     )
 
 
-def _one_batch(
+def _allocate_batch(
     team: Int64[np.ndarray, "k"],
     best: Float64[np.ndarray, "N"],
     power: Float64[np.ndarray, "N"],
