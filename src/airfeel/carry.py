@@ -25,17 +25,36 @@ def remembering(part: object) -> Iterator[Carries]:
 
 
 def begin(scheme: Scheme, turn: Turn) -> Arrays:
-    """What a scheme's parts remember before the first round."""
-    return _joined(scheme, [part.begin(turn) for part in remembering(scheme)])
+    """What a scheme's parts remember before the first round: their arrays by name.
+
+    Args:
+        scheme: whose parts are asked.
+        turn: of the first round; its state is that of round 0, without a carry.
+    """
+    return _join(scheme, [part.begin(turn) for part in remembering(scheme)])
 
 
 def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:
-    """What they remember after a round."""
-    return _joined(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
+    """What they remember after a round: their arrays by name.
+
+    Args:
+        scheme: whose parts are asked.
+        turn: the round; its state holds the old arrays.
+        happened: all values of the round.
+    """
+    return _join(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
 
 
 def restore(fresh: Arrays, saved: Arrays) -> Arrays:
-    """Saved arrays in the kinds that the parts began with; ones that no part knows are left out."""
+    """Saved arrays in the kinds that the parts began with; ones that no part knows are left out.
+
+    Args:
+        fresh: as the parts began.
+        saved: as a checkpoint holds them.
+
+    >>> restore({"heard": np.zeros(2)}, {"heard": torch.ones(2), "old": np.zeros(1)})
+    {'heard': array([1., 1.], dtype=float32)}
+    """
     for name in fresh:
         if name not in saved:
             raise BadInput(f"checkpoint: holds no {name!r}, which a part of the scheme remembers")
@@ -48,9 +67,9 @@ def _like(fresh: np.ndarray | Tensor, saved: np.ndarray | Tensor) -> np.ndarray 
     return np.asarray(saved)
 
 
-def _joined(scheme: Scheme, found: list[Arrays]) -> Arrays:
-    names = [name for arrays in found for name in arrays]
+def _join(scheme: Scheme, carried: list[Arrays]) -> Arrays:
+    names = [name for arrays in carried for name in arrays]
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"scheme {scheme.name}: two parts carry {name!r}; names must be unique")
-    return {name: array for arrays in found for name, array in arrays.items()}
+    return {name: array for arrays in carried for name, array in arrays.items()}

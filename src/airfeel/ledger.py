@@ -29,7 +29,16 @@ _NAN = float("nan")
 def account(
     meters: Sequence[Meter], turn: Turn, said: Said, fading: Fading, plan: Plan, delivery: Delivery
 ) -> Costs:
-    """Slots, bits and energy of one round: the uplink's, and what further meters read."""
+    """Slots, bits and energy of one round: the uplink's, and what further meters read.
+
+    Args:
+        meters: of the scheme.
+        turn: the round.
+        said: bits [n] and segment energies [n M] of the n invited devices.
+        fading: gains |h| [N M] and noise σ0² [W].
+        plan: who speaks, with which powers [W].
+        delivery: what arrived, for the meters.
+    """
     costs = uplink(said, fading, plan)
     if not meters:
         return costs
@@ -37,8 +46,8 @@ def account(
     for meter in meters:
         reading = meter(turn, said, fading, plan, delivery)
         if set(reading.columns) != set(meter.columns):
-            told = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
-            raise BadInput(f"meter {type(meter).__name__}: {told}")
+            wrong = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
+            raise BadInput(f"meter {type(meter).__name__}: {wrong}")
         slots += reading.slots
         energy = energy if reading.energy is None else energy + reading.energy
         columns |= reading.columns
@@ -49,7 +58,13 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     """Slots, bits and energy of the uplink.
 
     A scheduled device spends P[g]_n in the air and its own U[l]_n slots times its digital power,
-    U[l]_n = ⌈Q/R_n⌉; batches follow each other, within a batch the slowest sets the time.
+    U[l]_n = ⌈Q/R_n⌉ (section III); batches follow each other, within a batch the slowest sets the
+    time.
+
+    Args:
+        said: bits [n] and segment energies [n M] of the n invited devices.
+        fading: gains |h| [N M] and noise σ0² [W].
+        plan: who speaks, with which powers [W].
     """
     n, m = fading.gain.shape
     energy, own, bits = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -75,14 +90,18 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
 def report_on(
     turn: Turn, happened: Happened, notes: Sequence[str], ideal: Float[Tensor, "D"] | None
 ) -> Report:
-    """The round as the books see it; `ideal` is the mean that no channel touched.
+    """The round as the books see it.
 
-    notes: names of the codec's notes that rows show.
+    Args:
+        turn: the round, with the state before it.
+        happened: all values of the round.
+        notes: names of the codec's notes that rows show.
+        ideal: the mean update that no channel touched; None where it is not wanted.
     """
     said, decoded = happened.said, happened.decoded
     loss = said.loss[said.finite]
-    told = {} if decoded is None else decoded.notes
-    own = {name: float(told.get(name, _NAN)) for name in notes}
+    noted = {} if decoded is None else decoded.notes
+    own = {name: float(noted.get(name, _NAN)) for name in notes}
     return Report(
         round=turn.round,
         fading=happened.fading,

@@ -19,6 +19,14 @@ Whole = Annotated[int, Field(ge=0, strict=True)]
 
 
 def about(text: str, unit: str = "") -> FieldInfo:
-    """One line of help on a setting, and its unit where it has one."""
+    """One line of help on a setting, and its unit where it has one.
+
+    Args:
+        text: what the setting is.
+        unit: as it is written in brackets, "W" or "s"; none for pure numbers.
+
+    >>> about("mean power", "W").description
+    'mean power [W]'
+    """
     info: FieldInfo = Field(description=f"{text} [{unit}]" if unit else text)
     return info

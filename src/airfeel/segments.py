@@ -5,7 +5,11 @@ from jaxtyping import Float64, Int
 
 
 def air_slots(values: int, subchannels: int) -> int:
-    """U[g] = ⌈K[g]/M⌉, the slots that K values take on M sub-channels (section II).
+    """U[g] = ⌈K[g]/M⌉, the slots that K values take on M sub-channels (section III).
+
+    Args:
+        values: K, values of one device for the air.
+        subchannels: M, each with one value per slot.
 
     >>> air_slots(51780, 25)
     2072
@@ -14,7 +18,11 @@ def air_slots(values: int, subchannels: int) -> int:
 
 
 def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
-    """How many of K values each of M sub-channels carries.
+    """How many of K values each of M sub-channels carries: ⌈K/M⌉ or ⌊K/M⌋ (section II).
+
+    Args:
+        values: K, laid on sub-channels in index order.
+        subchannels: M; the first K mod M carry one value more.
 
     >>> segment_sizes(7, 3)
     array([3, 2, 2])
@@ -24,7 +32,11 @@ def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
 
 
 def by_value(each: Float64[np.ndarray, "*n M"], values: int) -> Float64[np.ndarray, "*n {values}"]:
-    """A number for each sub-channel as one for each of K values.
+    """A number for each sub-channel as one for each of K values: that of the value's segment.
+
+    Args:
+        each: a number for each of M sub-channels, perhaps a row for each device, in any unit.
+        values: K.
 
     >>> by_value(np.array([1.0, 0.5]), 3)
     array([1. , 1. , 0.5])

@@ -23,7 +23,9 @@ def _key(seed: int, room: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Streams:
-    """The dice of a run.
+    """The dice of a run, made from its seed alone.
+
+    seed: of the run, a whole number. A room is the name of a use ("fading", "batch").
 
     >>> a = Streams(7).uniform("batch", 3, np.array([4]), 2)
     >>> b = Streams(7).uniform("batch", 3, np.array([2, 4, 5]), 2)
@@ -52,7 +54,7 @@ class Streams:
             rng.random(out=out[first:last])
         return out[:, :width]
 
-    def _at(self, room: str, round: int, kind: int, step: int) -> np.random.Generator:
-        counter = np.array([step, 0, round, kind], dtype=np.uint64)
+    def _at(self, room: str, round: int, use: int, step: int) -> np.random.Generator:
+        counter = np.array([step, 0, round, use], dtype=np.uint64)
         key = np.array(_key(self.seed, room), dtype=np.uint64)
         return np.random.Generator(np.random.Philox(counter=counter, key=key))

@@ -27,8 +27,10 @@ def contraction(k_global: int, k_local: int, bits: int, dim: int) -> float:
     all the same: rounding a value between two levels has at most a quarter of a level's variance.
     With bits = 32 nothing is quantised: γ = (K[g] + K[l])/d for every K[l].
 
-    k_global, k_local: values in the two masks, which share none; bits: q, from 2 to 24, or 32;
-    dim: d, parameters of the model.
+    Args:
+        k_global, k_local: K[g] and K[l], values in the two masks, which share none.
+        bits: q, from 2 to 24, or 32.
+        dim: d, parameters of the model.
 
     >>> contraction(3, 1, bits=2, dim=8)
     0.375
@@ -90,11 +92,18 @@ def convergence_bound(
     V3 = (3μ/2 + 9L/2)·G²(H−1)H + (14μ + 24L)·A1H³G²/γ, S_T = Σ_{t=1..T} ω_t, ω_t = (a+t)², for the
     mean model w̄_T = (1/S_T) Σ_{t=1..T} ω_t w_{t−1}, `learning_rate` η_t and `power_scalar` σ_t.
 
-    smoothness: L; convexity: μ; local_steps: H; batch_size: B; devices: N, all heard every round;
-    gradient2: G², bounds the mean of ‖∇F_n(w; x)‖² over the single samples x of each device,
-    wherever training goes; noise: σ0² of one received element [W]; k_global: K[g]; gamma: γ, see
-    `contraction` for when it holds; a: must be above max(4H/γ, 32L/μ), see `smallest_a`;
-    rounds: T; distance2: ‖w_0 − w*‖².
+    Args:
+        smoothness, convexity: L and μ of every local loss.
+        local_steps, batch_size: H and B.
+        devices: N, all heard every round.
+        gradient2: G², bounds the mean of ‖∇F_n(w; x)‖² over the single samples x of each device,
+            wherever training goes.
+        noise: σ0² of one received element [W].
+        k_global: K[g].
+        gamma: γ, see `contraction` for when it holds.
+        a: must be above max(4H/γ, 32L/μ), see `smallest_a`.
+        rounds: T.
+        distance2: ‖w_0 − w*‖².
 
     >>> b = convergence_bound(
     ...     smoothness=2, convexity=1, local_steps=1, batch_size=8, devices=4, gradient2=1,
@@ -125,7 +134,13 @@ def convergence_bound(
 
 
 def learning_rate(t: int, *, convexity: float, local_steps: int, a: float) -> float:
-    """η_t = 8/(μH(a+t)) of round t, under Theorem 1. convexity: μ; local_steps: H.
+    """η_t = 8/(μH(a+t)) of round t, under Theorem 1.
+
+    Args:
+        t: the round.
+        convexity: μ of every local loss.
+        local_steps: H.
+        a: of the theorem, see `smallest_a`.
 
     >>> learning_rate(10, convexity=0.1, local_steps=2, a=90)
     0.4
@@ -140,6 +155,10 @@ def learning_rate(t: int, *, convexity: float, local_steps: int, a: float) -> fl
 def power_scalar(t: int, a: float) -> float:
     """σ_t = (a+t)² of round t, under Theorem 1; the weight ω_t of w_{t−1} in w̄_T is the same.
 
+    Args:
+        t: the round.
+        a: of the theorem, see `smallest_a`.
+
     >>> power_scalar(10, 90)
     10000.0
     """
@@ -152,7 +171,11 @@ def smallest_a(*, gamma: float, local_steps: int, smoothness: float, convexity: 
     """The least a that Theorem 1 allows: the first number above max(4H/γ, 32L/μ).
 
     Take a larger one where 4H/γ decides: A1, and with it the bound, has a pole there.
-    gamma: γ; local_steps: H; smoothness: L; convexity: μ.
+
+    Args:
+        gamma: γ of Lemma 1, see `contraction`.
+        local_steps: H.
+        smoothness, convexity: L and μ of every local loss.
 
     >>> round(smallest_a(gamma=0.25, local_steps=10, smoothness=4, convexity=1), 6)
     160.0

@@ -30,12 +30,23 @@ def average(
     made in device order, so that they do not depend on where the devices were trained.
 
     Args:
-        received: the signal on the mask, and each device's own entries.
-        support: the global mask, [K] sorted indices.
-        dim: D.
-        devices: N.
+        received: the signal on the mask [K], and each device's own entries [n L].
+        support: the global mask m[g], K sorted indices.
+        dim: D, length of the model vector.
+        devices: N, all devices of the run.
         divide: by N_t ("active"), by N ("all"), or on the mask by the speakers of an entry's
             sub-channel ("heard"; nothing where there are none).
+
+    >>> received = Received(
+    ...     devices=np.array([0, 1]),
+    ...     signal=torch.tensor([4.0]),
+    ...     index=torch.tensor([[0], [2]]),
+    ...     value=torch.tensor([[1.0], [6.0]]),
+    ...     count=2,
+    ...     heard=np.array([2]),
+    ... )
+    >>> average(received, torch.tensor([1]), dim=3, devices=5)
+    tensor([0.5000, 2.0000, 3.0000])
     """
     total = received.signal.new_zeros(dim)
     uneven = divide == "heard" and bool((received.heard != received.count).any())

@@ -30,9 +30,9 @@ def value_bits(values: int, bits: int, *, dim: int = 1, strict: bool = False) ->
     """Q = (log2 d + q)·K, the bits of K quantised values with their indices (section II).
 
     Args:
-        values: K.
+        values: K, quantised values.
         bits: q, for each value.
-        dim: d; 1 where the receiver knows the indices.
+        dim: d, length of the model vector; 1 where the receiver knows the indices.
         strict: charge 32 bits for the quantiser's norm too.
 
     >>> value_bits(10, 6, dim=1024)
@@ -43,6 +43,10 @@ def value_bits(values: int, bits: int, *, dim: int = 1, strict: bool = False) ->
 
 def norm_bits(values: int, bits: int) -> int:
     """Bits of a quantiser's norm; there is none without values, or where they go as they are.
+
+    Args:
+        values: K, quantised values.
+        bits: q, for each value; 32 where they are not quantised.
 
     >>> norm_bits(10, 16), norm_bits(0, 16), norm_bits(10, 32)
     (32, 0, 0)
@@ -212,7 +216,14 @@ class Whole:
 
 
 def silent(dim: int) -> TopK:
-    """Says nothing and remembers nothing: for round 0, whose mean is of what the engine holds."""
+    """Says nothing and remembers nothing: for round 0, whose mean is of what the engine holds.
+
+    Args:
+        dim: d, length of the model vector.
+
+    >>> silent(8).dice, silent(8).cost
+    (0, 0.0)
+    """
     return TopK(dim, 0, UNQUANTISED, memory=NoMemory())
 
 
@@ -222,7 +233,14 @@ def no_mask(turn: Turn) -> Agreed:
 
 
 def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "active") -> Decoded:
-    """The mean of the signal on the mask and of the devices' own entries, see `average`."""
+    """The mean of the signal on the mask and of the devices' own entries, see `average`.
+
+    Args:
+        turn: the round; names D and N.
+        agreed: the global mask.
+        received: the signal on the mask [K], and each device's own entries [n L].
+        divide: whom the mean is over.
+    """
     world = turn.world
     update = average(received, agreed.support, world.dim, world.devices, divide)
     count = world.devices if divide == "all" else max(received.count, 1)

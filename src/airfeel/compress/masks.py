@@ -22,7 +22,7 @@ def top_k(x: Float[Tensor, "*n D"], k: int) -> Int64[Tensor, "*n {k}"]:
     index, so that everyone who holds the same vector derives the same mask.
 
     Args:
-        x: a vector, or a row for each device.
+        x: a vector of D entries, or a row for each device.
         k: K, from 0 to D.
 
     >>> top_k(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2)
@@ -40,9 +40,9 @@ def top_k_outside(
     S_top((1 − m[g]) ∘ x, K[l]) of Sun et al. 2022, section II, where `support` is m[g].
 
     Args:
-        x: a vector, or a row for each device.
-        k: K, from 0 to the number of coordinates outside.
-        support: indices that take no part.
+        x: a vector of D entries, or a row for each device.
+        k: K[l], from 0 to the number of coordinates outside.
+        support: m[g], the indices that take no part, distinct.
 
     >>> top_k_outside(torch.tensor([1.0, -3.0, 1.0, 0.5]), 2, torch.tensor([1]))
     tensor([0, 2])
@@ -53,6 +53,10 @@ def top_k_outside(
 
 def overlap(support: Int64[Tensor, "K"], before: Int64[Tensor, "B"]) -> float:
     """Share of the mask `support` that was in the mask `before` too; NaN where one is empty.
+
+    Args:
+        support: a mask, as sorted indices.
+        before: another one, as sorted indices.
 
     >>> print(overlap(torch.tensor([0, 3, 5, 8]), torch.tensor([3, 4, 8])))
     0.5
@@ -99,7 +103,7 @@ def _largest_on_cpu(m: Float[np.ndarray, "D"], k: int) -> Int64[np.ndarray, "{k}
     if len(place) < k:  # guessed too high
         place = np.arange(len(m))
     m = m[place]
-    return place[_taken(m, np.partition(m, len(m) - k)[len(m) - k], k)]
+    return place[_take(m, np.partition(m, len(m) - k)[len(m) - k], k)]
 
 
 def _guess(m: Float[np.ndarray, "D"], k: int) -> np.floating:
@@ -109,7 +113,7 @@ def _guess(m: Float[np.ndarray, "D"], k: int) -> np.floating:
     return np.partition(sample, -rank)[-rank] if rank <= len(sample) else m.min()
 
 
-def _taken(m: Float[np.ndarray, "D"], kth: np.floating, k: int) -> Bool[np.ndarray, "D"]:
+def _take(m: Float[np.ndarray, "D"], kth: np.floating, k: int) -> Bool[np.ndarray, "D"]:
     """Everything above the K-th magnitude, and the lowest indices that equal it."""
     taken: Bool[np.ndarray, "D"] = m > kth
     taken[np.flatnonzero(m == kth)[: k - np.count_nonzero(taken)]] = True

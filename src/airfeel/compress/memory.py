@@ -45,7 +45,7 @@ class ErrorMemory:
         places: Int64[np.ndarray, "n"],
         x: Float[Tensor, "n D"],
     ) -> Bool[np.ndarray, "n"]:
-        """x = Δ + strength·e, in place; which rows are finite."""
+        """x = Δ + strength·e, in place; returns which rows are finite."""
         return compensate(delta, held["memory"], places, x, self.strength)
 
     def changes(self, said: Said, delivery: Delivery) -> Int64[np.ndarray, "_"]:
@@ -62,7 +62,7 @@ class ErrorMemory:
         held: _Held,
         places: Int64[np.ndarray, "r"],
     ) -> None:
-        """Put what is left of some rows of x at some places of the memory, which may be x."""
+        """memory[places] = what is left of x[rows]; the memory may be x itself."""
         memory, support = held["memory"], said.agreed.support
         sent = support, said.common, said.index, said.value
         whole = delivery.whole and self.silent == "keep"
@@ -72,7 +72,7 @@ class ErrorMemory:
         which, where = (torch.from_numpy(n).to(x.device) for n in (rows, places))
         common, value = said.common[which], said.value[which]
         if not whole:
-            common, value = _arrived(said, delivery, rows, common, value)
+            common, value = _keep_arrived(said, delivery, rows, common, value)
         left = residual(x[which], support, common, said.index[which], value)
         memory[where] = left.to(memory.dtype)
 
@@ -96,7 +96,7 @@ class NoMemory:
         places: Int64[np.ndarray, "n"],
         x: Float[Tensor, "n D"],
     ) -> Bool[np.ndarray, "n"]:
-        """x = Δ, in place, 0 where that is not finite; which rows are finite."""
+        """x = Δ, in place, 0 where that is not finite; returns which rows are finite."""
         x.copy_(delta)
         finite = torch.isfinite(x).all(dim=1)
         x[~finite] = 0.0
@@ -127,8 +127,19 @@ def compensate(
 ) -> Bool[np.ndarray, "n"]:
     """x = Δ + strength·e, in place, with e = memory[places]; returns which rows are finite.
 
-    A row that is not is left with the memory alone: what it says is never sent, it only has to be
-    well-formed.
+    Algorithm 1 with strength 1. A row that is not is left with the memory alone: what it says is
+    never sent, it only has to be well-formed.
+
+    Args:
+        delta: Δ, updates of n devices.
+        memory: e of all devices.
+        places: rows of the memory that belong to the n devices.
+        x: receives the error-compensated updates.
+        strength: factor on what is remembered.
+
+    >>> x, memory = torch.empty(1, 2), torch.tensor([[9.0, 9.0], [0.5, 0.0]])
+    >>> compensate(torch.tensor([[1.0, 2.0]]), memory, np.array([1]), x), x
+    (array([ True]), tensor([[1.5000, 2.0000]]))
     """
     if strength == 1.0 and native.serves(x, delta, memory):
         return native.add(delta, memory, places, x)
@@ -165,7 +176,7 @@ def residual(
     return e.scatter_add_(-1, index, -value)
 
 
-def _arrived(
+def _keep_arrived(
     said: Said,
     delivery: Delivery,
     rows: Int64[np.ndarray, "r"],

@@ -21,7 +21,7 @@ def quantize(
     24 bits has no fraction left in float32.
 
     Args:
-        x: a vector, or a row for each device, each with a norm of its own.
+        x: a vector of L entries, or a row for each device, each with a norm of its own.
         bits: q, from 2 to 24, or 32 for x as it is.
         uniform: dice in [0, 1), one for each entry.
 
@@ -35,7 +35,7 @@ def quantize(
     if native.serves(x):
         rows = (-1, x.shape[-1])
         return native.quantize(x.view(rows), s, uniform.reshape(rows)).view(x.shape)
-    peak, unit, length = _scaled(x)
+    peak, unit, length = _scale(x)
     level = unit.abs().mul_(s / torch.where(length > 0, length, 1.0))
     level.clamp_(max=s)  # rounding must not reach a level above the last
     low = level.floor()
@@ -46,16 +46,19 @@ def quantize(
 def norm(x: Float[Tensor, "L"]) -> float:
     """‖x‖₂ exactly as `quantize` computes it, for the wire format.
 
+    Args:
+        x: a vector of L entries, float32 or float64.
+
     >>> norm(torch.tensor([3.0, 0.0, -4.0]))
     5.0
     """
     if native.serves(x):
         return native.norm(x)
-    peak, _, length = _scaled(x)
+    peak, _, length = _scale(x)
     return float(peak * length)
 
 
-def _scaled(x: Float[Tensor, "*n L"]) -> tuple[Tensor, Tensor, Tensor]:
+def _scale(x: Float[Tensor, "*n L"]) -> tuple[Tensor, Tensor, Tensor]:
     """The largest entry, x in units of it, and the norm of that: squares stay within range."""
     exact = x.to(torch.float64)
     largest = exact.abs().amax(dim=-1, keepdim=True)

@@ -34,7 +34,11 @@ _Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
 
 @runtime_checkable
 class Backend(Protocol):
-    """local_sgd(theta, batches, …) → Δ [n D] and the mean batch loss [n]."""
+    """local_sgd(theta, batches, …) → Δ [n D] and the mean batch loss [n].
+
+    theta: w, the global model. batches: sample indices, H steps of B samples for each device.
+    learning_rate: η. seeds: one for each device's dropout masks; None without dropout.
+    """
 
     @property
     def name(self) -> str: ...
@@ -51,7 +55,10 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Torch:
-    """One device after the other: any module, any compute device, any rule, dropout."""
+    """One device after the other: any module, any compute device, any rule, dropout.
+
+    model: the network as a vector. data: the samples. rule: what a step does with a gradient.
+    """
 
     model: FlatModel
     data: Dataset
@@ -101,7 +108,10 @@ class Torch:
 
 @dataclass(frozen=True)
 class Stacked:
-    """All devices of a block advance together: vmap of the gradient over the devices."""
+    """All devices of a block advance together: vmap of the gradient over the devices.
+
+    model: the network as a vector. data: the samples. rule: what a step does with a gradient.
+    """
 
     model: FlatModel
     data: Dataset
@@ -141,7 +151,10 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Native:
-    """The C++ kernel, plain SGD alone; one core per call."""
+    """The C++ kernel, plain SGD alone; one core per call.
+
+    network: the layers as the kernel reads them. data: the samples.
+    """
 
     network: native.Network
     data: Dataset
@@ -169,7 +182,14 @@ class Native:
 def fastest(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
-    """The fastest backend that can train this model by this rule here."""
+    """The fastest backend that can train this model by this rule here.
+
+    Args:
+        model: the network as a vector; names its compute device and number type.
+        data: the samples.
+        rule: what a step does with a gradient; plain SGD unless given.
+        dropout: whether the model has dropout.
+    """
     rule = rule or PlainSGD()
     why = _not_native(model, data, rule, dropout)
     if why is None:

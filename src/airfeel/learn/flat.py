@@ -89,10 +89,10 @@ class FlatModel:
 
     def replica(self) -> Replica:
         """This thread's own copy of the network; its `flat` may be written to."""
-        found: Replica | None = getattr(self._local, "replica", None)
-        if found is None:
-            found = self._local.replica = self._make()
-        return found
+        replica: Replica | None = getattr(self._local, "replica", None)
+        if replica is None:
+            replica = self._local.replica = self._make()
+        return replica
 
     def _make(self) -> Replica:
         module = copy.deepcopy(self.module)

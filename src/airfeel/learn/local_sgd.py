@@ -14,7 +14,19 @@ from airfeel.types import Series, Turn, at_round
 def draw_batches(
     shards: Sequence[Int64[np.ndarray, "_"]], uniform: Float64[np.ndarray, "n H B"]
 ) -> Int64[np.ndarray, "n H B"]:
-    """Sample indices, uniform with replacement from each device's own data, anew at every step."""
+    """Sample indices, uniform with replacement from each device's own data, anew at every step.
+
+    B_{t,n,i} of Sun et al. 2022, section II.
+
+    Args:
+        shards: sample indices of each of n devices, at least one each.
+        uniform: dice in [0, 1), one for each of B samples in each of H steps.
+
+    >>> draw_batches([np.array([5, 6]), np.array([7])], np.array([[[0.1, 0.9]], [[0.2, 0.4]]]))
+    array([[[5, 6]],
+    <BLANKLINE>
+           [[7, 7]]])
+    """
     sizes = np.array([len(s) for s in shards])
     first = np.cumsum(sizes) - sizes
     place = (uniform * sizes[:, None, None]).astype(np.int64)

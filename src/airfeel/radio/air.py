@@ -22,7 +22,7 @@ def segment_energy(
     Its sums have an order that no number of threads changes.
 
     Args:
-        symbols: what a device puts on the air, one value per sub-channel and slot.
+        symbols: what a device puts on the air, S values: one per sub-channel and slot.
         subchannels: M; how values are laid on them is `segments.segment_sizes`.
 
     >>> segment_energy(torch.tensor([1.0, 2.0, 3.0]), 2)
@@ -68,6 +68,10 @@ def spent_energy(
 ) -> Float64[np.ndarray, "n"]:
     """Σ_m b²_{n,m}·e_{n,m} [W·slots]: the same for any amplitude.
 
+    Args:
+        energy: e, squared norm of each segment, see `segment_energy`.
+        amplitude: b of each device on each sub-channel [√W per unit of a symbol]; 0 is silence.
+
     >>> spent_energy(np.array([[1.0, 2.0]]), np.array([[3.0, 0.0]]))
     array([9.])
     """
@@ -77,7 +81,14 @@ def spent_energy(
 def analog_energy(
     said: Said, fading: Fading, plan: Plan, rows: Bool[np.ndarray, "n"]
 ) -> Float64[np.ndarray, "r"]:
-    """What the air costs some rows of what was said, as planned [W·slots]."""
+    """What the air costs some rows of what was said, as planned [W·slots].
+
+    Args:
+        said: segment energies [n M] of the n devices.
+        fading: gains |h| [N M] as they are believed.
+        plan: σ_t, or the amplitudes [N M].
+        rows: which of the n devices are asked about.
+    """
     who = said.devices[rows]
     if plan.amplitude is None:
         return needed_energy(said.energy[rows], fading.gain2[who], plan.scalar)

@@ -19,12 +19,12 @@ _USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
 class Division:
     """Sub-channels, powers and rates of the devices that speak digitally."""
 
-    batch: Int[np.ndarray, "N"]
-    owner: Int[np.ndarray, "G M"]
-    power: Float64[np.ndarray, "N M"]
-    rate: Float64[np.ndarray, "N"]
-    own_slots: Float64[np.ndarray, "N"]
-    slots: int
+    batch: Int[np.ndarray, "N"]  # of each device, -1 for none
+    owner: Int[np.ndarray, "G M"]  # device that owns each sub-channel in each batch, -1 for none
+    power: Float64[np.ndarray, "N M"]  # [W]
+    rate: Float64[np.ndarray, "N"]  # R_n [bits/slot]
+    own_slots: Float64[np.ndarray, "N"]  # U[l]_n
+    slots: int  # U[l], of all batches
     dropped: Int64[np.ndarray, "_"]  # devices without a usable channel
     gap: float = float("nan")  # the largest of the batches; NaN where the allocator proves none
 
@@ -48,6 +48,12 @@ def divide(
         fading: gains |h| [N M] as they are believed, and noise [W].
         bits: that each of all N devices has to send.
         allocate: shares the sub-channels of one batch out.
+
+    >>> from airfeel.radio.allocators.plain import RoundRobin
+    >>> sky, power, bits = Fading(np.ones((2, 2)), 1.0), np.array([1.0, 3.0]), np.full(2, 6.0)
+    >>> d = divide(np.array([0, 1]), power, sky, bits, RoundRobin())
+    >>> d.owner.tolist(), d.rate.tolist(), d.own_slots.tolist(), d.slots
+    ([[0, 1]], [1.0, 2.0], [6.0, 3.0], 6)
     """
     n, m = fading.gain.shape
     devices = devices[bits[devices] > 0]
@@ -61,23 +67,31 @@ def divide(
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
         group = np.sort(able[start : start + m])
-        team, found = _one_batch(group, best, power, fading, bits, allocate)
+        team, allocation = _allocate_batch(group, best, power, fading, bits, allocate)
         dropped += np.setdiff1d(group, team).tolist()
-        if found is None:
+        if allocation is None:
             continue
-        batch[team], amount[team] = len(owners), found.power
-        owners.append(np.where(found.owner >= 0, team[found.owner], -1))
-        rate[team] = rates(found.power, fading.gain2[team], fading.noise)
+        batch[team], amount[team] = len(owners), allocation.power
+        owners.append(np.where(allocation.owner >= 0, team[allocation.owner], -1))
+        rate[team] = rates(allocation.power, fading.gain2[team], fading.noise)
         own[team] = needed_slots(rate[team], bits[team])
         slots += int(own[team].max())
-        gap = float(np.maximum(gap, np.nan if found.gap is None else found.gap))
+        gap = float(np.maximum(gap, np.nan if allocation.gap is None else allocation.gap))
     owned = np.array(owners, dtype=np.int64).reshape(-1, m)
     out = np.array(sorted(dropped), dtype=np.int64)
     return Division(batch, owned, amount, rate, own, slots, out, gap)
 
 
 def silence(devices: int, subchannels: int) -> Division:
-    """Nobody speaks digitally."""
+    """Nobody speaks digitally.
+
+    Args:
+        devices: N.
+        subchannels: M.
+
+    >>> silence(2, 3).owner.shape, silence(2, 3).slots
+    ((0, 3), 0)
+    """
     return Division(
         batch=np.full(devices, -1),
         owner=np.zeros((0, subchannels), dtype=np.int64),
@@ -89,7 +103,7 @@ def silence(devices: int, subchannels: int) -> Division:
     )
 
 
-def _one_batch(
+def _allocate_batch(
     team: Int64[np.ndarray, "k"],
     best: Float64[np.ndarray, "N"],
     power: Float64[np.ndarray, "N"],
@@ -106,9 +120,9 @@ def _one_batch(
         if _all_reachable(single[team]):
             gain2 = fading.gain2[team]
             links = Links(power[team], gain2, fading.noise, bits[team])
-            found = allocate(links)
-            if (rates(found.power, gain2, fading.noise) > _USABLE).all():
-                return team, found
+            allocation = allocate(links)
+            if (rates(allocation.power, gain2, fading.noise) > _USABLE).all():
+                return team, allocation
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
         team = np.delete(team, weakest)
     return team, None

@@ -23,7 +23,7 @@ class Draw(Protocol):
 
 
 def shape_of(turn: Turn) -> tuple[int, int]:
-    """N and M."""
+    """N and M, the shape of a round's gains."""
     return turn.world.devices, turn.world.subchannels
 
 
@@ -32,8 +32,12 @@ def rayleigh(shape: tuple[int, int], *, rng: np.random.Generator) -> Float64[np.
 
     Inverted from one uniform, so that a row belongs to its device however many others there are.
 
+    Args:
+        shape: N and M, devices and sub-channels.
+        rng: dice, as from `turn.rng("fading")`.
+
     >>> rayleigh((2, 1), rng=np.random.default_rng(0)).round(3)
-    array([[1.425],
+    array([[1.424],
            [0.793]])
     """
     return np.asarray(np.sqrt(-2.0 * np.log1p(-rng.random(shape))))
@@ -85,17 +89,17 @@ class Trace:
     @cached_property
     def gains(self) -> Float64[np.ndarray, "T N M"]:
         try:
-            found = np.abs(np.load(Path(self.file), allow_pickle=False)).astype(np.float64)
+            gains = np.abs(np.load(Path(self.file), allow_pickle=False)).astype(np.float64)
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise BadInput(
                 f"radio.trace = {self.file!r}: cannot be read as .npy ({error})"
             ) from error
-        if found.ndim not in (2, 3) or found.size == 0 or not np.isfinite(found).all():
+        if gains.ndim not in (2, 3) or gains.size == 0 or not np.isfinite(gains).all():
             raise BadInput(
                 f"radio.trace = {self.file!r}: must hold finite gains of shape [N, M] or "
-                f"[T, N, M], got {found.shape}"
+                f"[T, N, M], got {gains.shape}"
             )
-        return found.reshape(-1, *found.shape[-2:])
+        return gains.reshape(-1, *gains.shape[-2:])
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
         frame, shape = self.gains[(turn.round - 1) % len(self.gains)], shape_of(turn)
@@ -109,7 +113,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Sky:
-    """Block fading: one draw per round, times each device's mean gain, and the receiver's noise."""
+    """Block fading: one draw per round, times each device's mean gain, and the receiver's noise.
+
+    draw: |h| of every device on every sub-channel. noise: σ0² [W]. mean_gain: factor on |h|².
+    """
 
     draw: Draw = field(default_factory=Rayleigh)
     noise: Annotated[Positive, about("variance for one received element", "W")] = 1e-6

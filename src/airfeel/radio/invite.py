@@ -11,7 +11,7 @@ from airfeel.radio.remaining import power_left
 from airfeel.ranges import Count, Positive, Share, about
 from airfeel.types import Fading, Happened, Invited, Turn
 
-_Scheduled = Annotated[Count, about("devices that are invited in a round")]
+_Scheduled = Annotated[Count, about("devices that are invited per round")]
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def capacity(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndar
     """Σ_m log2(1 + P̄|h|²/(M·σ0²)) [bits/slot]: all sub-channels, the power in equal shares.
 
     Args:
-        power: of each device [W].
-        fading: gains |h| [N M] and noise σ0² [W].
+        power: P̄ of each device [W].
+        fading: gains |h| [N M] as they are believed, and noise σ0² [W].
 
     >>> capacity(np.array([2.0]), Fading(np.array([[1.0, 1.0]]), 1.0))
     array([2.])
@@ -113,6 +113,11 @@ def lowest(
     power: Float64[np.ndarray, "N"],
 ) -> Bool[np.ndarray, "N"]:
     """The `count` devices of smallest key among those with power; ties to the lower index.
+
+    Args:
+        key: what devices are ranked by, in any unit.
+        count: how many are invited, at most.
+        power: remaining average power of each device [W]; who has none is not invited.
 
     >>> lowest(np.array([3.0, 1.0, 2.0]), 2, np.array([1.0, 0.0, 1.0]))
     array([ True, False,  True])

@@ -45,10 +45,10 @@ class Links:
 
     def __post_init__(self) -> None:
         self._check_shapes()
-        told = self.power, self.gain2, self.noise
-        if native.KERNEL.missing is None and native.legal(*told, self.bits):
+        radio = self.power, self.gain2, self.noise
+        if native.KERNEL.missing is None and native.legal(*radio, self.bits):
             return  # else look again, to name what is wrong
-        check_radio(*told)
+        check_radio(*radio)
         check_amounts("bits", self.bits)
 
     def _check_shapes(self) -> None:

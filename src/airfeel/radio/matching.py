@@ -44,6 +44,9 @@ def assign_subchannels(links: Links) -> Int[Array, "m"]:
     First one sub-channel for each device by bottleneck matching of the single-channel rates r_{n,m}
     [nats/slot], then greedy completion as if all had the same bits. Ties go to the lower index.
 
+    Args:
+        links: the links of n devices on m sub-channels.
+
     >>> gain2 = np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]])
     >>> assign_subchannels(Links(np.ones(2), gain2, 1.0, np.ones(2)))
     array([1, 0, 0])

@@ -31,16 +31,19 @@ Schedule = Annotated[
 class Analog:
     """The analog part of a plan: how loud, at what energy [W·slots], and within which limit."""
 
-    scalar: float  # σ_t
-    needed: Float64[np.ndarray, "N"]  # NaN where unknown
-    budget: Float64[np.ndarray, "N"]
-    amplitude: Float64[np.ndarray, "N M"] | None = None  # None: inversion
-    share: Float64[np.ndarray, "N M"] | None = None
+    scalar: float  # σ_t, what the receiver divides by
+    needed: Float64[np.ndarray, "N"]  # energy asked for [W·slots]; NaN where unknown
+    budget: Float64[np.ndarray, "N"]  # energy allowed [W·slots]
+    amplitude: Float64[np.ndarray, "N M"] | None = None  # b, of symbols; None: inversion, σ_t/h
+    share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
 
 
 @dataclass(frozen=True)
 class _Bounded:
-    """Carries `gap`: the largest distance to a proven bound that the allocator ever left."""
+    """Carries `gap`: the largest distance to a proven bound that the allocator ever left.
+
+    allocate: shares the sub-channels out.
+    """
 
     allocate: Allocator = field(default_factory=Paper)
 
@@ -60,6 +63,8 @@ class HybridPlan(_Bounded):
     Device n is scheduled iff P[g]_n ≤ α_n·P̄_{t,n}·U[g], and the round's energy fits into what is
     left of C·P̄_n. With α > 1 the latter is only known after the allocation: devices over it are
     dropped and the allocation is repeated. `thrifty` is explained at `Planner.fewer`.
+
+    allocate: shares the sub-channels of the digital part out.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
@@ -90,7 +95,10 @@ class HybridPlan(_Bounded):
 
 @dataclass(frozen=True)
 class DigitalPlan(_Bounded):
-    """Everyone who was invited speaks, digitally, with all of the remaining average power."""
+    """Everyone who was invited speaks, digitally, with all of the remaining average power.
+
+    allocate: shares the sub-channels out. schedule: who speaks; "power" is the same as "all" here.
+    """
 
     schedule: Schedule = "all"
 
@@ -110,7 +118,12 @@ class FreePlan:
 
 
 def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
-    """A Reason for each device: who is out before anything is computed, all others scheduled."""
+    """A Reason for each device: who is out before anything is computed, all others scheduled.
+
+    Args:
+        said: names the n invited devices, and whose update is finite [n].
+        power: remaining average power of each device [W]; who has none does not speak.
+    """
     reason = np.full(len(power), Reason.NOT_INVITED, dtype=object)
     reason[said.devices] = np.where(said.finite, Reason.SCHEDULED, Reason.NOT_FINITE)
     reason[power <= 0.0] = Reason.NO_POWER
@@ -119,13 +132,13 @@ def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Planner:
-    """What stays the same while a round is planned; `analog` is None where all is digital."""
+    """What stays the same while a round is planned."""
 
-    turn: Turn
-    said: Said
-    fading: Fading
-    allocate: Allocator
-    analog: Analog | None = None
+    turn: Turn  # the round
+    said: Said  # what the invited devices would say
+    fading: Fading  # the sky, as it is believed
+    allocate: Allocator  # shares the sub-channels of the digital part out
+    analog: Analog | None = None  # the analog part; None where all is digital
 
     def plan(self, reason: np.ndarray, thrifty: bool = False) -> Plan:
         """The plan for the devices whose reason is to be scheduled."""

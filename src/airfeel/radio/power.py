@@ -50,11 +50,11 @@ def rates(
 def needed_slots(rate: Float[Array, "n"], bits: Float[Array, "n"]) -> Float[Array, "n"]:
     """Slots of each device, ⌈bits/rate⌉; 0 without bits, ∞ where bits are due at no rate.
 
-    U[l]_t of Sun et al. 2022, section II, is the largest of them.
+    U[l]_{t,n} of Sun et al. 2022, section III; U[l]_t is the largest of them.
 
     Args:
         rate: R_n of each device [bits/slot].
-        bits: what each device has to send.
+        bits: Q, what each device has to send [bits].
 
     >>> needed_slots(np.array([2.0, 2.0, 0.0, 0.0]), np.array([6.0, 7.0, 0.0, 1.0]))
     array([ 3.,  4.,  0., inf])
@@ -68,6 +68,8 @@ def best_rates(
     power: Float[Array, "r"], gain2: Float[Array, "r k"], noise: float
 ) -> Float[Array, "r"]:
     """The water-filled rate [bits/slot] of each row: one device's power and the gains it holds.
+
+    R_n of eq. (3) with the powers of eq. (5).
 
     Args:
         power: power of each row's device [W].
@@ -89,6 +91,11 @@ def fill_sorted(
     Heights are measured from the lowest floor and in units of the row's power:
     d_i = (noise/gain2_i − noise/gain2_1)/power. Every flooded floor then has d_i < 1, so the depths
     1/k·(1 + Σ d) − d_i lose nothing to cancellation however far the gains lie apart.
+
+    Args:
+        power: power of each row's device [W].
+        gain2: |h|² of the sub-channels that it holds, in falling order.
+        noise: noise variance σ0² [W].
 
     >>> fill_sorted(np.array([3.0]), np.array([[1.0, 0.5, 0.1]]), 1.0)
     array([[2., 1., 0.]])

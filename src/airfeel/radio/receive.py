@@ -12,7 +12,15 @@ _ROUNDING = 1.0 - 1e-12  # a rate that is met but for rounding is met
 
 
 def arrivals(said: Said, fading: Fading, plan: Plan) -> Bool[np.ndarray, "n"] | None:
-    """Whose packet arrives: where the rate fits the channel that it meets. None: everybody's."""
+    """Whose packet arrives: where the rate fits the channel that it meets. None: everybody's.
+
+    R_n ≤ Σ_m log2(1 + P_{n,m}|h_{n,m}|²/σ0²) with the true |h|; who has no packet cannot lose it.
+
+    Args:
+        said: names the n devices.
+        fading: true gains [N M], if they differ from the believed ones, and noise σ0² [W].
+        plan: digital powers [N M] in W, rates [N] in bits/slot and batches [N].
+    """
     if fading.truth is None:
         return None
     who = said.devices
@@ -21,7 +29,13 @@ def arrivals(said: Said, fading: Fading, plan: Plan) -> Bool[np.ndarray, "n"] | 
 
 
 def deliver(said: Said, plan: Plan, arrived: Bool[np.ndarray, "n"] | None) -> Delivery:
-    """What arrived of an analog common part and of digital packets."""
+    """What arrived of an analog common part and of digital packets.
+
+    Args:
+        said: names the n devices.
+        plan: who speaks [N], and which share of each segment is sent [N M].
+        arrived: whose packet did, see `arrivals`; None for everybody's.
+    """
     sent = plan.sent
     return Delivery(plan.active, None if sent is None else sent[said.devices], arrived)
 
@@ -34,7 +48,16 @@ def receive(
     noise: float = 0.0,
     count: int | None = None,
 ) -> Received:
-    """The sum of the symbols, and the own entries of those whose packet arrived."""
+    """The sum of the symbols, and the own entries of those whose packet arrived.
+
+    Args:
+        said: the own entries [n L] of the n devices.
+        plan: who speaks [N], and who is heard on which sub-channel [N M].
+        signal: sum of the symbols, in the model's unit: divided by σ_t where it came by air.
+        arrived: whose packet did, see `arrivals`; None for everybody's.
+        noise: variance of one entry of the signal, in its unit squared.
+        count: N_t, whom the mean is over; all speakers unless given.
+    """
     spoken = plan.active[said.devices]
     packets = spoken if arrived is None else spoken & arrived
     index, value = said.index, said.value

@@ -28,7 +28,7 @@ def remaining_power(
 
 
 def power_left(turn: Turn) -> Float64[np.ndarray, "N"]:
-    """Each device's remaining average power in this round [W]."""
+    """P̄_{t,n}, each device's remaining average power in this round [W]: see `remaining_power`."""
     world, state = turn.world, turn.state
     return remaining_power(world.power, state.spent, world.slots, state.slots)
 
@@ -39,6 +39,11 @@ def allowed_energy(
     slots_air: int,
 ) -> Float64[np.ndarray, "N"]:
     """α_n·P̄_{t,n}·U[g] [W·slots]: a device may speak iff what it needs is not above (section III).
+
+    Args:
+        alpha: α, aggressiveness, one number or one for each device; 1 is the paper's.
+        power: P̄_{t,n}, remaining average power of each device [W], see `power_left`.
+        slots_air: U[g], slots of the analog part.
 
     >>> allowed_energy(2.0, np.array([0.5, 1.0]), 10)
     array([10., 20.])

@@ -16,21 +16,21 @@ from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
 class Settings:
     """Given to every scheme; each takes what it needs."""
 
-    dim: int
-    k_global: int
-    k_local: int
-    bits: int
+    dim: int  # d, numbers in the model
+    k_global: int  # K[g], entries of the shared mask
+    k_local: int  # K[l], entries of each device's own
+    bits: int  # q, bits of a value: 2 to 24, or 32
     scheduled: int  # devices invited at random by the digital schemes
-    fade: Fade
-    learn: Learn
-    allocate: Allocator
-    power_scalar: Series = 5.0
-    alpha: float | tuple[float, ...] = 1.0
-    strict_bits: bool = False
-    mask: Mask = field(default_factory=Top)
-    memory: Memory = field(default_factory=ErrorMemory)
-    step: Step = field(default_factory=Add)
-    meters: tuple[Meter, ...] = ()
+    fade: Fade  # draws the sky
+    learn: Learn  # trains locally
+    allocate: Allocator  # shares the sub-channels out
+    power_scalar: Series = 5.0  # σ_t, one number or one for each round
+    alpha: float | tuple[float, ...] = 1.0  # aggressiveness, one or one for each device
+    strict_bits: bool = False  # charge 32 bits for each quantiser's norm
+    mask: Mask = field(default_factory=Top)  # the rule of the global mask
+    memory: Memory = field(default_factory=ErrorMemory)  # what devices keep
+    step: Step = field(default_factory=Add)  # moves the model
+    meters: tuple[Meter, ...] = ()  # read further costs
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default
     options: Table = field(default_factory=dict)  # a user's own scheme.options

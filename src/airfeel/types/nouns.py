@@ -35,12 +35,12 @@ class Reason(StrEnum):
 class State:
     """All that survives a round, but for the devices' buffers, which the engine holds."""
 
-    round: int
-    theta: Float[Tensor, "D"]
+    round: int  # t, the last one played; 0 after the starting round
+    theta: Float[Tensor, "D"]  # w_t, the model
     update: Float[Tensor, "D"]  # the last step of the model that was not idle
     support: Int64[Tensor, "K"]  # the last global mask; empty before the first round
     spent: Float64[np.ndarray, "N"]  # energy spent by each device [W·slots]
-    slots: int = 0
+    slots: int = 0  # used so far, of the C of the whole training
     idle: int = 0  # idle rounds in a row
     carry: Mapping[str, np.ndarray | Tensor] = field(default_factory=dict)  # what parts remember
 
@@ -77,7 +77,7 @@ class Fading:
 class Invited:
     """Who trains, and what each may send where that is granted beforehand."""
 
-    who: Bool[np.ndarray, "N"]
+    who: Bool[np.ndarray, "N"]  # devices that train
     grant: Float64[np.ndarray, "N"] | None = None  # in a unit that codec and invitation share
 
 
@@ -97,7 +97,7 @@ class Words:
 
     common: Float[Tensor, "*n K"]  # values on the shared mask
     index: Int64[Tensor, "*n L"]  # entries that a device names itself, distinct
-    value: Float[Tensor, "*n L"]
+    value: Float[Tensor, "*n L"]  # values there
     bits: float | Float64[np.ndarray, "*n"] = 0.0  # to be sent digitally by each device
     signal: Float[Tensor, "*n S"] | None = None  # symbols for the air; None: `common` itself
     norm: Float64[np.ndarray, "*n"] | None = None  # what a plan may rank devices by, if it asks
@@ -105,19 +105,19 @@ class Words:
 
 @dataclass(frozen=True)
 class Said:
-    """What each invited device would say, in device order."""
+    """What each invited device would say, in device order: `Words` of all of them."""
 
     devices: Int64[np.ndarray, "n"]  # ids, increasing
-    finite: Bool[np.ndarray, "n"]
-    agreed: Agreed
-    common: Float[Tensor, "n K"]
-    index: Int64[Tensor, "n L"]
-    value: Float[Tensor, "n L"]
-    bits: Float64[np.ndarray, "n"]
+    finite: Bool[np.ndarray, "n"]  # whose update is; nobody else may speak
+    agreed: Agreed  # with the global mask
+    common: Float[Tensor, "n K"]  # values on the global mask
+    index: Int64[Tensor, "n L"]  # entries that a device names itself
+    value: Float[Tensor, "n L"]  # values there
+    bits: Float64[np.ndarray, "n"]  # Q, to be sent digitally
     energy: Float64[np.ndarray, "n M"]  # squared norm of each segment of the symbols
     loss: Float64[np.ndarray, "n"]  # mean mini-batch loss
-    signal: Float[Tensor, "n S"] | None = None
-    norm: Float64[np.ndarray, "n"] | None = None
+    signal: Float[Tensor, "n S"] | None = None  # symbols for the air; None: `common` itself
+    norm: Float64[np.ndarray, "n"] | None = None  # what a plan may rank devices by, if it asks
 
     @property
     def symbols(self) -> Float[Tensor, "n S"]:
@@ -129,14 +129,14 @@ class Said:
 class Plan:
     """Who speaks, where, how loud, and why not. Holds no dice."""
 
-    active: Bool[np.ndarray, "N"]
-    reason: tuple[Reason, ...]
+    active: Bool[np.ndarray, "N"]  # 𝒩_t, who speaks
+    reason: tuple[Reason, ...]  # of each of the N devices
     batch: Int[np.ndarray, "N"]  # digital batch of each device, -1 for none
     owner: Int[np.ndarray, "G M"]  # device that owns each sub-channel in each batch, -1 for none
     power: Float64[np.ndarray, "N M"]  # digital transmit power [W]
     rate: Float64[np.ndarray, "N"]  # digital rate [bits/slot]
-    slots_air: int
-    slots_digital: int
+    slots_air: int  # U[g]
+    slots_digital: int  # U[l], of all batches
     scalar: float  # σ_t, what the receiver divides the air by; 0 where nothing is analog
     needed: Float64[np.ndarray, "N"]  # analog energy asked for [W·slots]; NaN where unknown
     budget: Float64[np.ndarray, "N"]  # analog energy allowed [W·slots]; NaN where unknown
@@ -176,7 +176,7 @@ class Delivery:
     Rows are those of `Said`. None means all: every value, every packet of those who spoke.
     """
 
-    spoke: Bool[np.ndarray, "N"]
+    spoke: Bool[np.ndarray, "N"]  # of all devices
     share: Float64[np.ndarray, "n M"] | Float[Tensor, "n K"] | None = None  # of each symbol
     arrived: Bool[np.ndarray, "n"] | None = None  # whose digital packet did
 
@@ -207,8 +207,8 @@ class Received:
     speakers: Int64[np.ndarray, "_"]  # ids of all who spoke
     devices: Int64[np.ndarray, "n"]  # of these, whose packets arrived
     signal: Float[Tensor, "S"]  # sum of the symbols, with noise where they came by air
-    index: Int64[Tensor, "n L"]
-    value: Float[Tensor, "n L"]
+    index: Int64[Tensor, "n L"]  # entries that each names itself
+    value: Float[Tensor, "n L"]  # values there
     count: int  # N_t, the speakers
     heard: Int64[np.ndarray, "M"]  # speakers of each sub-channel
     noise: float = 0.0  # variance of one entry of the signal
@@ -236,8 +236,8 @@ class Decoded:
 class Reading:
     """What a meter read: columns of its own, and slots or energy that count against the budgets."""
 
-    columns: Mapping[str, float] = field(default_factory=dict)
-    slots: int = 0
+    columns: Mapping[str, float] = field(default_factory=dict)  # by name
+    slots: int = 0  # that the round takes longer
     energy: Float64[np.ndarray, "N"] | None = None  # [W·slots]
 
 
@@ -245,8 +245,8 @@ class Reading:
 class Costs:
     """What a round cost."""
 
-    slots_air: int
-    slots_digital: int
+    slots_air: int  # U[g]
+    slots_digital: int  # U[l]
     bits: float  # of all scheduled devices
     energy: Float64[np.ndarray, "N"]  # [W·slots]
     slots_other: int = 0  # of meters
@@ -261,14 +261,14 @@ class Costs:
 class Report:
     """One round, as the books see it."""
 
-    round: int
-    fading: Fading
-    plan: Plan
-    costs: Costs
-    update_norm: float
-    distortion: float  # NaN unless asked for
-    mask_overlap: float  # NaN without a mask before
-    train_loss: float
+    round: int  # t
+    fading: Fading  # the sky
+    plan: Plan  # who spoke
+    costs: Costs  # slots, bits and energy
+    update_norm: float  # ‖the model's step‖₂
+    distortion: float  # ‖ĝ − ideal mean‖²/‖ideal mean‖²; NaN unless asked for
+    mask_overlap: float  # share of the mask that was in the last one; NaN without one
+    train_loss: float  # mean over the devices whose update is finite
     columns: Mapping[str, float] = field(default_factory=dict)  # of meters and codec
 
 
@@ -276,12 +276,12 @@ class Report:
 class Happened:
     """All values of a round, for parts that remember."""
 
-    fading: Fading
-    invited: Invited
-    said: Said
-    plan: Plan
-    delivery: Delivery
-    costs: Costs
+    fading: Fading  # the sky
+    invited: Invited  # who trained
+    said: Said  # what they would say
+    plan: Plan  # who spoke
+    delivery: Delivery  # what arrived of it
+    costs: Costs  # slots, bits and energy
     idle: bool  # nothing of anybody arrived
     decoded: Decoded | None  # None in an idle round
     moved: Float[Tensor, "D"]  # 0 in an idle round

@@ -42,9 +42,9 @@ class Turn:
     Where devices are trained elsewhere, `state` there holds the model and the round, no carry.
     """
 
-    world: World
-    state: State
-    streams: Dice
+    world: World  # what never changes
+    state: State  # after the last round
+    streams: Dice  # random numbers by room, round and device
 
     @property
     def round(self) -> int:
@@ -204,15 +204,15 @@ class Carries(Protocol):
 class Scheme:
     """An algorithm: seven parts, and meters of what else it costs."""
 
-    name: str
-    fade: Fade
-    invite: Invite
-    learn: Learn
-    codec: Codec
-    plan: MakePlan
-    transmit: Transmit
-    step: Step
-    meters: tuple[Meter, ...] = ()
+    name: str  # in messages and reports
+    fade: Fade  # draws the sky
+    invite: Invite  # says who trains
+    learn: Learn  # trains locally
+    codec: Codec  # turns updates into words, and words into ĝ
+    plan: MakePlan  # says who speaks, where and how loud
+    transmit: Transmit  # carries words over the channel
+    step: Step  # moves the model by ĝ
+    meters: tuple[Meter, ...] = ()  # read further costs
 
     @property
     def columns(self) -> tuple[str, ...]:

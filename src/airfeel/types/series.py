@@ -8,6 +8,10 @@ Series = float | tuple[float, ...] | Callable[[int], float]
 def at_round(value: Series, round: int) -> float:
     """A setting's value in a round; the starting round 0 uses the first, the last one stays.
 
+    Args:
+        value: one number, one for each round from round 1 on, or a function of the round.
+        round: t.
+
     >>> at_round((0.3, 0.1), 2), at_round((0.3, 0.1), 9), at_round(0.5, 9)
     (0.1, 0.1, 0.5)
     """

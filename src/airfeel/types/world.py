@@ -17,12 +17,12 @@ Spread = Callable[[Callable[[int], Scores], Iterable[int]], Iterable[Scores]]  #
 class Dataset:
     """Samples as they are stored; a model sees (x - shift) * scale by channel."""
 
-    name: str
+    name: str  # in messages and reports
     train_x: Tensor  # [S C H W], uint8 for images, float for synthetic data
     train_y: Tensor  # [S] int64 class, or float where classes == 0 (regression)
     test_x: Tensor  # [E C H W]
     test_y: Tensor  # [E]
-    classes: int
+    classes: int  # 0 where targets are numbers
     shift: Tensor  # [C] float64
     scale: Tensor  # [C] float64
 
@@ -57,12 +57,12 @@ class Network(Protocol):
 class World:
     """What never changes in a run."""
 
-    model: Network
-    data: Dataset
+    model: Network  # the network as a vector
+    data: Dataset  # all samples
     shards: tuple[Int64[np.ndarray, "_"], ...]  # sample indices of each device
-    subchannels: int
-    power: Float64[np.ndarray, "N"]  # average power limit of each device [W]
-    slots: float = float("inf")  # uplink slots for the whole training
+    subchannels: int  # M
+    power: Float64[np.ndarray, "N"]  # P̄_n, average power limit of each device [W]
+    slots: float = float("inf")  # C, uplink slots for the whole training
 
     @property
     def devices(self) -> int:

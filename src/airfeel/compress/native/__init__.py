@@ -19,17 +19,17 @@ _NAMES = {torch.float32: "float32", torch.float64: "float64"}
 _NO_MEMORY = 1
 
 
-def _signatures(kind: str) -> dict[str, Signature]:
+def _signatures(dtype: str) -> dict[str, Signature]:
     """Of the functions on numbers of one type."""
-    x, x_out = Numbers(kind), Numbers(kind, written=True)
+    x, x_out = Numbers(dtype), Numbers(dtype, written=True)
     index, index_out, dice = Numbers(np.int64), Numbers(np.int64, written=True), Numbers(np.float64)
     status, finite, sent = ctypes.c_int, Numbers(np.bool_, written=True), (index, x, COUNT)
     return {
-        f"top_k_{kind}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
-        f"add_{kind}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
-        f"keep_{kind}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
-        f"norm_{kind}": (REAL, (x, COUNT)),
-        f"quantize_{kind}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
+        f"top_k_{dtype}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
+        f"add_{dtype}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
+        f"keep_{dtype}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
+        f"norm_{dtype}": (REAL, (x, COUNT)),
+        f"quantize_{dtype}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
     }
 
 
@@ -38,11 +38,11 @@ KERNEL = Kernel(Path(__file__).parent, FUSED, _signatures("float32") | _signatur
 
 def serves(*tensors: Tensor) -> bool:
     """Whether the kernel is there, and made for tensors like these."""
-    kind = tensors[0].dtype
+    dtype = tensors[0].dtype
     return (
-        kind in _NAMES
+        dtype in _NAMES
         and tensors[0].shape[-1] < 2**32
-        and all(v.dtype == kind and v.device.type == "cpu" and v.is_contiguous() for v in tensors)
+        and all(v.dtype == dtype and v.device.type == "cpu" and v.is_contiguous() for v in tensors)
         and KERNEL.missing is None
     )
 

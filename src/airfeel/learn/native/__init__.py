@@ -67,18 +67,18 @@ def local_sgd(
     shift, scale:  for each channel, float32 [C]
     out:           receives Δ, float32 [n, D]; allocated if None
     """
-    w = _checked("theta", theta, (network.parameters,), np.float32)
-    samples = _checked("x", x, (None, *network.shape), np.uint8, np.float32)
-    labels = _checked("y", y, (len(samples),), np.int64)
-    index = _checked("batches", batches, (None, None, None), np.int64)
+    w = _check_array("theta", theta, (network.parameters,), np.float32)
+    samples = _check_array("x", x, (None, *network.shape), np.uint8, np.float32)
+    labels = _check_array("y", y, (len(samples),), np.int64)
+    index = _check_array("batches", batches, (None, None, None), np.int64)
     n, steps, size = index.shape
     if out is None:
         out = torch.empty((n, network.parameters), dtype=torch.float32)
-    delta = _checked("out", out, (n, network.parameters), np.float32)
+    delta = _check_array("out", out, (n, network.parameters), np.float32)
     channels = (network.shape[0],)
     moves = [
-        _checked("shift", shift, channels, np.float32),
-        _checked("scale", scale, channels, np.float32),
+        _check_array("shift", shift, channels, np.float32),
+        _check_array("scale", scale, channels, np.float32),
     ]
     loss = np.empty(n)
     _check_values(network, labels, index, learning_rate, delta)
@@ -97,7 +97,9 @@ def local_sgd(
     return torch.as_tensor(out), torch.from_numpy(loss)
 
 
-def _checked(name: str, value: Array, shape: tuple[int | None, ...], *dtypes: type) -> np.ndarray:
+def _check_array(
+    name: str, value: Array, shape: tuple[int | None, ...], *dtypes: type
+) -> np.ndarray:
     """The array behind `value`, not copied, if its shape (None: any) and its type are legal."""
     if isinstance(value, Tensor):
         if value.device.type != "cpu" or value.layout != torch.strided:

@@ -92,9 +92,9 @@ class _Reach:
         limit = np.concatenate([np.zeros(count), np.ones(m)])
         aim = np.append(np.zeros(n * m), -1.0)
         left: Any = {"time_limit": min(max(self.deadline - monotonic(), 0.0), _LONGEST)}
-        found: Any = linprog(aim, A_ub=matrix, b_ub=limit, bounds=(0.0, 1.0), options=left)
+        solved: Any = linprog(aim, A_ub=matrix, b_ub=limit, bounds=(0.0, 1.0), options=left)
         # Where the solver gives up nothing is proven.
-        return bool(found.status != 0 or found.x[-1] >= 1.0 - _SAFE)
+        return bool(solved.status != 0 or solved.x[-1] >= 1.0 - _SAFE)
 
     def _cuts(self, device: int, rate: float) -> Float[Array, "c m"]:
         """Rows of coefficients of which Σ_m x_m·row_m ≥ 1 must hold."""

@@ -55,6 +55,10 @@ def solve_exactly(
         start: a known assignment, −1 for none.
         links: the links of the devices.
         time_limit: of the whole search [s].
+
+    >>> links = Links(np.ones(2), np.array([[9.0, 8.0], [9.0, 1.0]]), 1.0, np.full(2, 60.0))
+    >>> solve_exactly(np.array([0, 1]), links, time_limit=10.0)
+    (array([1, 0]), 0.0)
     """
     best, high = start, links.slots(start)
     deadline = monotonic() + time_limit
@@ -91,7 +95,7 @@ class _Search:
         self.channels = links.gain2.shape[1]
         alone = links.single_rates >= rate[:, None]
         self.alone = [_mask(np.flatnonzero(row).tolist()) for row in alone]
-        self.known: dict[tuple[int, int], bool] = {}
+        self.reached: dict[tuple[int, int], bool] = {}
         self.failed: set[tuple[frozenset[int], int, frozenset[int]]] = set()
         self.least = [self._least_number(device) for device in range(rate.size)]
 
@@ -160,16 +164,16 @@ class _Search:
         usable = _members(free & ~self.alone[device])
         # Those that fewest others could live on come first: a solution is found sooner.
         usable.sort(key=lambda c: sum(self.alone[d] >> c & 1 for d in devices))
-        found: list[int] = []
+        minimal: list[int] = []
         for size in range(2, free.bit_count() - len(devices) + 2):
             wanting = False
             for chosen in combinations(usable, size):
                 self._check_time()
                 mask = _mask(chosen)
-                if any(mask & f == f for f in found):
+                if any(mask & f == f for f in minimal):
                     continue
                 if self._reaches(device, mask):
-                    found.append(mask)
+                    minimal.append(mask)
                     yield mask
                 else:
                     wanting = True
@@ -189,12 +193,12 @@ class _Search:
 
     def _reaches(self, device: int, mask: int) -> bool:
         key = device, mask
-        if key not in self.known:
+        if key not in self.reached:
             gains = self.links.gain2[device, _members(mask)][None]
             power = self.links.power[device : device + 1]
             rate = best_rates(power, gains, self.links.noise)[0]
-            self.known[key] = bool(rate >= self.rate[device])
-        return self.known[key]
+            self.reached[key] = bool(rate >= self.rate[device])
+        return self.reached[key]
 
 
 def _members(mask: int) -> list[int]:

@@ -28,7 +28,15 @@ class Exchange:
 
 
 def best_exchange(links: Links) -> Int[Array, "m"]:
-    """The best of the paper's, the threshold and the sum-rate assignment, all improved."""
+    """The best of the paper's, the threshold and the sum-rate assignment, all improved.
+
+    Args:
+        links: the links of the devices.
+
+    >>> links = Links(np.ones(2), np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]]), 1.0, np.ones(2))
+    >>> best_exchange(links)
+    array([1, 0, 0])
+    """
     paper = assign_subchannels(links)
     starts = [
         paper,
@@ -55,6 +63,10 @@ def exchange_channels(owner: Int[Array, "m"], links: Links) -> Int[Array, "m"]:
     Args:
         owner: the assignment to start from, −1 for none.
         links: the links of the devices.
+
+    >>> links = Links(np.ones(2), np.array([[9.0, 8.0], [9.0, 1.0]]), 1.0, np.ones(2))
+    >>> exchange_channels(np.array([0, 1]), links)
+    array([1, 0])
     """
     board = _Board(owner, links)
     for _ in range(links.gain2.size):

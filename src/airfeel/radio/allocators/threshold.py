@@ -22,6 +22,10 @@ def threshold_assignment(start: Int[Array, "m"], links: Links) -> Int[Array, "m"
     Args:
         start: a known assignment, −1 for none; returned where no higher target is reached.
         links: the links of the devices.
+
+    >>> links = Links(np.ones(2), np.array([[9.0, 8.0, 7.0], [9.0, 1.0, 1.0]]), 1.0, np.ones(2))
+    >>> threshold_assignment(np.array([0, 1, 1]), links)
+    array([1, 0, 0])
     """
     some = np.flatnonzero(links.bits > 0.0)
     if some.size == 0:
@@ -41,10 +45,10 @@ def threshold_assignment(start: Int[Array, "m"], links: Links) -> Int[Array, "m"
         owner = _assign_for(targets[middle], single, snr, due.bits)
         if owner is not None:
             owner = np.where(owner >= 0, some[owner], -1)
-        found = 0.0 if owner is None else score(owner)
-        if owner is not None and found > reached:
-            best, reached = owner, found
-        if found >= targets[middle]:
+        lowest = 0.0 if owner is None else score(owner)
+        if owner is not None and lowest > reached:
+            best, reached = owner, lowest
+        if lowest >= targets[middle]:
             low = middle + 1
         else:
             high = middle
