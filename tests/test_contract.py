@@ -21,6 +21,7 @@ import airfeel
 from airfeel import catalogues
 from airfeel.catalogue import Catalogue
 from airfeel.catalogues import ALLOCATORS, FADINGS, SCHEMES
+from airfeel.data.shards import Partition
 from airfeel.experiment.build import build
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import experiment, load, place, presets
@@ -33,6 +34,7 @@ from airfeel.schemes import Settings
 from airfeel.types import (
     BadInput,
     Codec,
+    Dataset,
     Fade,
     Invite,
     MakePlan,
@@ -70,6 +72,7 @@ PLACES = {  # by setting: what its parts are, and where one is found in a run
     "training.learning_rate": (object, lambda s: s.scheme.learn.learning_rate),
     "training.backend": (Backend, lambda s: s.scheme.learn.backend),
     "model.name": (Network, lambda s: s.world.model),
+    "data.dataset": (Dataset, lambda s: s.world.data),
 }
 NUMBERED = {  # parts for which a device's number is more than a name
     ("radio.fading", "trace"),
@@ -169,10 +172,14 @@ def test_its_settings_survive_a_file(catalogue, name, tmp_path):
 def test_it_obeys_its_protocol_prints_itself_and_travels(catalogue, name):
     if catalogue.key == "run.loggers":
         pytest.skip("watches a run from outside")
-    kind, find = PLACES[catalogue.key]
-    part = find(build(homely(catalogue, name)))
+    e = homely(catalogue, name)
+    if catalogue.key == "data.partition":  # gone once the samples are dealt
+        kind, part = Partition, catalogue.make(e.data.partition)
+    else:
+        kind, find = PLACES[catalogue.key]
+        part = find(build(e))
     assert isinstance(part, kind)
-    if catalogue.key in ("scheme.name", "training.backend", "model.name"):  # hold a network
+    if catalogue.key in ("scheme.name", "training.backend", "model.name", "data.dataset"):
         assert type(pickle.loads(pickle.dumps(part))) is type(part)
     else:
         assert "object at 0x" not in repr(part)
@@ -195,8 +202,9 @@ def test_same_dice_give_same_bits(catalogue, name):
 @pytest.mark.parametrize(("catalogue", "name"), LINES)
 def test_renaming_devices_renames_the_result(catalogue, name):
     e = homely(catalogue, name)
-    if (catalogue.key, name) in NUMBERED or e.training.dtype != "float64":
-        pytest.skip("a device's number is more than its name, or sums are too coarse")
+    numbered = (catalogue.key, name) in NUMBERED or catalogue.key == "data.dataset"
+    if numbered or e.training.dtype != "float64":
+        pytest.skip("a device's number is more than its name, or it has none, or sums are coarse")
     setup = build(e)
     assert_renamed(play(setup, 4), play(renamed(setup, ORDER), 4), ORDER)
 

@@ -25,8 +25,8 @@ class ByAge:
         largest = top_k_outside(turn.state.update, k - len(oldest), oldest)
         return torch.cat([oldest, largest]).sort().values
 
-    def begin(self, world, update):
-        return {"age": torch.zeros_like(update)}
+    def begin(self, turn):
+        return {"age": torch.zeros_like(turn.state.update)}
 
     def advance(self, turn, happened):
         age = turn.state.carry["age"] + 1.0

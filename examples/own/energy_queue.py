@@ -27,8 +27,8 @@ class Thrifty:
         debt = turn.state.carry["queue"] / turn.world.power
         return Invited(lowest(debt - self.weight * capacity(power, fading), self.scheduled, power))
 
-    def begin(self, world, update):
-        return {"queue": np.zeros(world.devices)}
+    def begin(self, turn):
+        return {"queue": np.zeros(turn.world.devices)}
 
     def advance(self, turn, happened):
         costs, queue = happened.costs, turn.state.carry["queue"]

@@ -15,7 +15,7 @@ from airfeel.parts import Positive, Share, about, shape_of
 class GaussMarkov:
     """h_t = ρ h_{t−1} + √(1 − ρ²) w_t, w_t ~ CN(0, 2): Rayleigh in every round, E|h|² = 2s².
 
-    Carried as `sky` [N M 2], real and imaginary parts. Round 1 has no past.
+    Carried as `sky` [N M 2], real and imaginary parts.
     """
 
     memory: Annotated[Share, about("ρ, correlation of two rounds")] = 0.9
@@ -27,12 +27,10 @@ class GaussMarkov:
     def now(self, turn):
         """The sky of this round: the same numbers however often it is asked for."""
         fresh = turn.rng("fading").standard_normal((*shape_of(turn), 2))
-        if turn.round == 1:
-            return fresh
         return self.memory * turn.state.carry["sky"] + np.sqrt(1.0 - self.memory**2) * fresh
 
-    def begin(self, world, update):
-        return {"sky": np.zeros((world.devices, world.subchannels, 2))}
+    def begin(self, turn):
+        return {"sky": turn.streams.rng("fading", 0).standard_normal((*shape_of(turn), 2))}
 
     def advance(self, turn, happened):
         return {"sky": self.now(turn)}

@@ -24,8 +24,8 @@ class Heavy:
     def velocity(self, turn, decoded):
         return self.beta * turn.state.carry["velocity"] + decoded.update
 
-    def begin(self, world, update):
-        return {"velocity": torch.zeros_like(update)}
+    def begin(self, turn):
+        return {"velocity": torch.zeros_like(turn.state.update)}
 
     def advance(self, turn, happened):
         if happened.decoded is None:  # an idle round

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from airfeel.types import BadInput, Carries, Happened, Scheme, Turn, World
+from airfeel.types import BadInput, Carries, Happened, Scheme, Turn
 
 Arrays = Mapping[str, np.ndarray | Tensor]
 
@@ -25,9 +24,9 @@ def remembering(part: object) -> Iterator[Carries]:
             yield from remembering(inner)
 
 
-def begin(scheme: Scheme, world: World, update: Float[Tensor, "D"]) -> Arrays:
-    """What a scheme's parts remember before the first round; `update` is ĝ_0."""
-    return _joined(scheme, [part.begin(world, update) for part in remembering(scheme)])
+def begin(scheme: Scheme, turn: Turn) -> Arrays:
+    """What a scheme's parts remember before the first round."""
+    return _joined(scheme, [part.begin(turn) for part in remembering(scheme)])
 
 
 def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:

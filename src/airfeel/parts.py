@@ -9,6 +9,7 @@ from airfeel.compress.mask_rules import Top
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory, residual
 from airfeel.compress.quantize import quantize
+from airfeel.data.shards import Partition
 from airfeel.errors import BadInput
 from airfeel.learn.backends import Backend, Stacked, Torch
 from airfeel.learn.local_sgd import LocalSGD
@@ -105,6 +106,7 @@ __all__ = [
     "NotNegative",
     "Orthogonal",
     "Paper",
+    "Partition",
     "PlainSGD",
     "Plan",
     "Planner",

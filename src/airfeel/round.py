@@ -30,8 +30,8 @@ def start(scheme: Scheme, world: World, streams: Dice, engine: Engine) -> State:
     said = engine.prepare(turn, scheme.learn, silent(world.dim), no_mask(turn), Invited(everyone))
     finite = np.isin(np.flatnonzero(everyone), said.devices[said.finite])
     update = engine.ideal(finite) if finite.any() else torch.zeros_like(theta)
-    begun = carry.begin(scheme, world, update)
-    return dataclasses.replace(blank, round=0, theta=theta + update, update=update, carry=begun)
+    state = dataclasses.replace(blank, round=0, theta=theta + update, update=update)
+    return dataclasses.replace(state, carry=carry.begin(scheme, Turn(world, state, streams)))
 
 
 def play_round(

@@ -24,7 +24,7 @@ from airfeel.types import BadInput
 from small import small
 
 KNOWN = curves()
-STUDIES = sorted((Path(__file__).parents[2] / "experiments" / "studies").glob("*.toml"))
+STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 
 
 def cli(*arguments):

@@ -22,8 +22,8 @@ class Oldest:
     def __call__(self, turn, k):
         return top_k(torch.as_tensor(turn.state.carry["age"]), k)
 
-    def begin(self, world, update):
-        return {"age": np.zeros(world.dim)}
+    def begin(self, turn):
+        return {"age": np.zeros(turn.world.dim)}
 
     def advance(self, turn, happened):
         age = np.array(turn.state.carry["age"]) + 1.0
@@ -80,8 +80,8 @@ class Momentum:
     def __call__(self, turn, decoded):
         return 0.5 * turn.state.carry["velocity"] + decoded.update
 
-    def begin(self, world, update):
-        return {"velocity": torch.zeros_like(update)}
+    def begin(self, turn):
+        return {"velocity": torch.zeros_like(turn.state.update)}
 
     def advance(self, turn, happened):
         return {"velocity": turn.state.carry["velocity"] if happened.idle else happened.moved}

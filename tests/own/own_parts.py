@@ -142,8 +142,9 @@ class Adam:
         mean = a * old["mean"] + (1.0 - a) * decoded.update
         return {"mean": mean, "square": b * old["square"] + (1.0 - b) * decoded.update**2}
 
-    def begin(self, world, update):
-        return {"mean": torch.zeros_like(update), "square": torch.zeros_like(update)}
+    def begin(self, turn):
+        zero = torch.zeros_like(turn.state.update)
+        return {"mean": zero, "square": zero}
 
     def advance(self, turn, happened):
         if happened.decoded is None:

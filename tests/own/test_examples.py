@@ -10,10 +10,8 @@ from stranger import left, stopped_and_resumed
 
 import airfeel
 import airfeel.parts
-from airfeel import catalogues
 
 FILES = sorted((Path(__file__).parents[2] / "examples" / "own").glob("*.py"))
-NEEDS = {"csv_set": "DATASETS", "long_tail": "PARTITIONS"}
 SHORT = ["training.rounds=6", "training.local_steps=2"]
 
 
@@ -43,8 +41,6 @@ def test_an_example_runs_as_it_says_and_resumes(path, home):
     table = np.random.default_rng(0).normal(size=(200, 4))
     np.savetxt(home / "iris.csv", np.c_[table, table[:, 0] > 0], delimiter=",")
     preset, overrides = told(path)
-    if not hasattr(catalogues, NEEDS.get(path.stem, "SCHEMES")):
-        pytest.skip("data sets and partitions are not parts yet")
     e = airfeel.load(preset, [*overrides, *SHORT])
     whole = airfeel.run(e, home / "whole")
     assert whole.summary["rounds"] == 6

@@ -29,7 +29,7 @@ class Watched:
         self.x.update(zip(devices.tolist(), x.clone(), strict=True))
         return self.codec.encode(x, agreed, devices, dice, grant)
 
-    def begin(self, world, update):
+    def begin(self, turn):
         return {}
 
     def advance(self, turn, happened):

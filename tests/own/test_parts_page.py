@@ -31,8 +31,6 @@ def mine(home, monkeypatch):
     "block", BLOCKS, ids=lambda b: "-".join(f"{s}.{next(iter(b[s]))}" for s in b)
 )
 def test_settings_of_the_page_run(block):
-    if "data" in block and not hasattr(catalogues, "PARTITIONS"):
-        pytest.skip("data sets and partitions are not parts yet")
     table = {section: {**keys, **block.get(section, {})} for section, keys in BASE.items()}
     assert len(play(build(experiment(table)), 3)) == 3
 

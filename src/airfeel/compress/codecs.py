@@ -225,4 +225,5 @@ def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "ac
     """The mean of the signal on the mask and of the devices' own entries, see `average`."""
     world = turn.world
     update = average(received, agreed.support, world.dim, world.devices, divide)
-    return Decoded(update, (agreed.support, received.index), received.noise)
+    count = world.devices if divide == "all" else max(received.count, 1)
+    return Decoded(update, (agreed.support, received.index), received.noise / count**2)

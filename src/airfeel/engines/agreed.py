@@ -1,6 +1,7 @@
 """What was agreed for a round, on its way to other processes: a mask takes one bit per entry."""
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +35,8 @@ def unpacked(parcel: Parcel, device: torch.device) -> Agreed:
 
 
 def _on(agreed: Agreed, device: torch.device) -> Agreed:
-    """The same with all of its tensors there."""
+    """The same with all of its tensors there, also of what was agreed within it."""
     values = {field.name: getattr(agreed, field.name) for field in fields(agreed)}
-    return replace(agreed, **{k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)})
+    moved: dict[str, Any] = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}
+    moved |= {k: _on(v, device) for k, v in values.items() if isinstance(v, Agreed)}
+    return replace(agreed, **moved)

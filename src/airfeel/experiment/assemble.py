@@ -92,10 +92,18 @@ def _all_used(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) ->
                 f"scheme.{name} = {getattr(chosen, name)!r}: scheme {chosen.name!r} has no place "
                 "for it"
             )
-    if chosen.schedule is not None and not hasattr(scheme.plan, "schedule"):
+    if chosen.schedule is not None and not _has(scheme.plan, "schedule"):
         raise BadInput(
             f"scheme.schedule = {chosen.schedule!r}: the plan of {chosen.name!r} has no such rule"
         )
+
+
+def _has(part: object, field: str) -> bool:
+    """Whether a part, or a part within it, has such a field."""
+    if not dataclasses.is_dataclass(part):
+        return False
+    names = [f.name for f in dataclasses.fields(part)]
+    return field in names or any(_has(getattr(part, name), field) for name in names)
 
 
 def _within(whole: object, part: object) -> bool:

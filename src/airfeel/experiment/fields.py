@@ -104,7 +104,10 @@ def _numbers(value: JsonValue) -> float | tuple[float, ...]:
 
 def _numbers_or_series(value: JsonValue) -> float | tuple[float, ...] | Table:
     if isinstance(value, dict):
-        SERIES.check(value, "series")
+        try:
+            SERIES.check(value)
+        except BadInput as error:  # of which setting, pydantic knows
+            raise ValueError(str(error).partition(": ")[2]) from None
         return _toml(value)
     return _numbers(value)
 

@@ -102,7 +102,15 @@ def _override(table: Table, text: str) -> None:
         parsed = tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()  # a bare word is a string
+    if len(keys) > 2 and isinstance(named := _default(*keys[:2]), str):
+        table.setdefault(keys[0], {}).setdefault(keys[1], named)
     place(table, keys, parsed)
+
+
+def _default(section: str, key: str) -> object:
+    """What a setting is where no file says anything of it."""
+    field = SECTIONS[section].model_fields.get(key) if section in SECTIONS else None
+    return None if field is None else field.default
 
 
 def place(table: Table, keys: list[str], value: JsonValue) -> None:
@@ -118,6 +126,8 @@ def place(table: Table, keys: list[str], value: JsonValue) -> None:
         found = inner.get(key, {})
         if isinstance(found, str) and depth > 0:
             found = {"name": found}
+        elif depth > 0 and keys[depth + 1 :] == ["name"] and not isinstance(found, dict):
+            found = {}  # a number gives way to a part
         if not isinstance(found, dict):
             raise BadInput(
                 f"{'.'.join(keys[: depth + 1])} = {found!r}: must be a table of settings"

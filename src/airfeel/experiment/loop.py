@@ -106,7 +106,8 @@ class Loop:
         engine.restore(found.buffers)
         for watcher in self.watchers:
             watcher.row(self.written[-1])
-        fresh = carry.begin(self.setup.scheme, self.setup.world, found.state.update)
+        setup = self.setup
+        fresh = carry.begin(setup.scheme, Turn(setup.world, found.state, setup.streams))
         return replace(found.state, carry=carry.restore(fresh, found.state.carry))
 
     def start(self, engine: Keeper) -> State:

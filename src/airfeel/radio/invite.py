@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int64
-from torch import Tensor
+from jaxtyping import Bool, Float64, Int64
 
 from airfeel.radio.remaining import power_left
 from airfeel.ranges import Count, Positive, Share, about
-from airfeel.types import Fading, Happened, Invited, Turn, World
+from airfeel.types import Fading, Happened, Invited, Turn
 
 _Scheduled = Annotated[Count, about("devices that are invited in a round")]
 
@@ -84,9 +83,9 @@ class ProportionalFair:
         share = np.asarray(turn.state.carry["heard"]) + self.floor
         return Invited(lowest(-capacity(power, fading) / share, self.scheduled, power))
 
-    def begin(self, world: World, update: Float[Tensor, "D"]) -> Mapping[str, np.ndarray]:
+    def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
         """Nobody was heard yet."""
-        return {"heard": np.zeros(world.devices)}
+        return {"heard": np.zeros(turn.world.devices)}
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """The share with this round in it."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64
-from torch import Tensor
+from jaxtyping import Bool, Float64
 
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Division, divide, silence
@@ -15,7 +14,7 @@ from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.ranges import about
 from airfeel.segments import air_slots
-from airfeel.types import Fading, Happened, Plan, Reason, Said, Series, Turn, World, at_round
+from airfeel.types import Fading, Happened, Plan, Reason, Said, Series, Turn, at_round
 
 _ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 
@@ -45,7 +44,7 @@ class _Bounded:
 
     allocate: Allocator = field(default_factory=Paper)
 
-    def begin(self, world: World, update: Float[Tensor, "D"]) -> Mapping[str, np.ndarray]:
+    def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
         """No gap is known."""
         return {"gap": np.array(np.nan)}
 

@@ -42,6 +42,7 @@ def receive(
         rows = torch.from_numpy(np.flatnonzero(packets)).to(index.device)
         index, value = index[rows], value[rows]
     return Received(
+        speakers=said.devices[spoken],
         devices=said.devices[packets],
         signal=signal,
         index=index,

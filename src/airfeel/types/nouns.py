@@ -177,7 +177,7 @@ class Delivery:
     """
 
     spoke: Bool[np.ndarray, "N"]
-    share: Float64[np.ndarray, "n M"] | Float[Tensor, "n K"] | None = None  # of `common`
+    share: Float64[np.ndarray, "n M"] | Float[Tensor, "n K"] | None = None  # of each symbol
     arrived: Bool[np.ndarray, "n"] | None = None  # whose digital packet did
 
     @property
@@ -204,7 +204,8 @@ class Delivery:
 class Received:
     """All that the base station holds after the uplink."""
 
-    devices: Int64[np.ndarray, "n"]  # whose packets these are: all speakers but for lost ones
+    speakers: Int64[np.ndarray, "_"]  # ids of all who spoke
+    devices: Int64[np.ndarray, "n"]  # of these, whose packets arrived
     signal: Float[Tensor, "S"]  # sum of the symbols, with noise where they came by air
     index: Int64[Tensor, "n L"]
     value: Float[Tensor, "n L"]
@@ -219,7 +220,7 @@ class Decoded:
 
     update: Float[Tensor, "D"]  # ĝ
     touched: tuple[Int64[Tensor, "..."], ...] = ()  # entries that were received
-    noise: float = 0.0  # variance of one entry that came by air
+    noise: float = 0.0  # variance of an entry of the update that all speakers sent by air
     notes: Mapping[str, float | np.ndarray | Tensor] = field(default_factory=dict)  # own columns
 
     @property

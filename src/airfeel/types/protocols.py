@@ -191,13 +191,12 @@ class Meter(Protocol):
 class Carries(Protocol):
     """A part that remembers: its arrays lie in `state.carry`, by names that are its own.
 
-    `begin` gives them after round 0, whose update is ĝ_0; `advance` after each round, idle ones
-    too. Both return all of them; `advance` finds the old ones in `turn.state.carry`.
+    `begin` gives them before the first round, whose `turn.state.update` is ĝ_0 (and again, for
+    their kinds alone, where a run is resumed); `advance` after each round, idle ones too. Both
+    return all of them; `advance` finds the old ones in `turn.state.carry`.
     """
 
-    def begin(
-        self, world: World, update: Float[Tensor, "D"]
-    ) -> Mapping[str, np.ndarray | Tensor]: ...
+    def begin(self, turn: Turn) -> Mapping[str, np.ndarray | Tensor]: ...
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray | Tensor]: ...
 
 
