@@ -1,6 +1,6 @@
 """What a report of long runs costs: its size, the time to make it and the time to open it.
 
-Made-up rows: 10 000 rounds × 20 devices, three schemes × two seeds, 100 recorded rounds a run.
+Made-up rows: 10 000 rounds × 20 devices, three schemes × two seeds, 100 recorded rounds per run.
 
     python benchmarks/report.py                 prints the table
     python benchmarks/report.py --out F         writes it to F as well (markdown)
@@ -131,7 +131,7 @@ def main() -> None:
         opened = seconds_to_open(page)
     lines = [
         f"{len(COST)} schemes × 2 seeds × {given.rounds:,} rounds × {DEVICES} devices, "
-        f"{RECORDS} recorded rounds a run; {platform.platform()}",
+        f"{RECORDS} recorded rounds per run; {platform.platform()}",
         "",
         "| what | value |",
         "|---|---:|",

@@ -56,7 +56,7 @@ def main() -> None:
         f"{given.seeds} seeds, ± one standard deviation; {platform.machine()}, "
         f"Python {platform.python_version()}",
         "",
-        "| scheme | scheduler, allocator | accuracy % | rounds | slots a round | devices heard |",
+        "| scheme | scheduler, allocator | accuracy % | rounds | slots per round | devices heard |",
         "|---|---|---:|---:|---:|---:|",
     ]
     print("\n".join(text))

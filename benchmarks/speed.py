@@ -164,7 +164,7 @@ def add_peers(bench: Bench, found: dict[str, Contender], told: tuple[object, ...
 def digits(bench: Bench) -> None:
     """Small models on many devices."""
     bench.say("", "## Many small devices: `digits`, H = 5, batch 64", "")
-    bench.say("Device-iterations a second; the loop is over devices, in plain PyTorch.")
+    bench.say("Device-iterations per second; the loop is over devices, in plain PyTorch.")
     work = bench.work("digits", load("digits"))
     rows = []
     for model in ("mlp", "logistic"):
@@ -195,7 +195,7 @@ def scaling(bench: Bench) -> None:
         "values) of a device."
     )
     counts = (20, 200) if bench.quick else (20, 63, 200, 632, 2000)
-    head = ["model", "D", "N", "round [ms]", "ms a device", "peak [MB]", "growth / model"]
+    head = ["model", "D", "N", "round [ms]", "ms per device", "peak [MB]", "growth / model"]
     rows: list[list[str]] = []
     shown = photographs()
     few = dataclasses.replace(shown, train_x=shown.train_x[:2000], train_y=shown.train_y[:2000])

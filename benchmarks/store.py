@@ -46,7 +46,7 @@ PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
 
 
 def watch(part: str, owner: Any, names: tuple[str, ...], spent: Counter[str]) -> None:
-    """Add up the time that a run waits in some methods, less what others of them take inside."""
+    """Add up the time that a run waits in some methods, minus what others of them take inside."""
 
     def timed(plain: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(plain)

@@ -73,12 +73,12 @@ class Catalogue(Mapping[str, Entry]):
             hint = suggestion(name, self)
             raise BadInput(f"{key} = {name!r}: must be one of {legal}, or module:factory{hint}")
         try:
-            found = getattr(importlib.import_module(module), attribute)
+            factory = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError, ValueError) as error:
             raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
-        if not callable(found):
+        if not callable(factory):
             raise BadInput(f"{key} = {name!r}: must name something that can be called")
-        return found
+        return factory
 
     def settings(self, name: str) -> dict[str, inspect.Parameter]:
         """The parameters of a part's factory, those that the name fixes aside."""
@@ -95,7 +95,7 @@ class Catalogue(Mapping[str, Entry]):
         _refuse_unknown(options, legal, key, name)
         given = {k: v for k, v in facts.items() if k in legal and k not in options}
         fixed = dict(self[name].fixed) if name in self else {}
-        arguments = fixed | given | _checked(factory, options, key)
+        arguments = fixed | given | _check(factory, options, key)
         missing = [
             k
             for k, p in legal.items()
@@ -160,7 +160,7 @@ def _adapter(hint: Any) -> TypeAdapter:
         return TypeAdapter(hint)
 
 
-def _checked(factory: Factory, options: Table, key: str) -> Table:
+def _check(factory: Factory, options: Table, key: str) -> Table:
     """Options in the types that the factory states; the first that is not legal is refused."""
     hints = _hints(factory)
     checked = {}

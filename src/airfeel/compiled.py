@@ -130,9 +130,9 @@ def find_compiler() -> str:
     """$CXX, or the first of c++, g++ and clang++ on the path."""
     wanted = os.environ.get("CXX")
     for name in (wanted,) if wanted else ("c++", "g++", "clang++"):
-        found = shutil.which(name)
-        if found:
-            return found
+        path = shutil.which(name)
+        if path:
+            return path
     missing = f"$CXX = {wanted!r} is not a program" if wanted else "none of c++, g++, clang++ found"
     raise BuildError(f"no C++ compiler: {missing}")
 
@@ -149,9 +149,9 @@ def _compile(folder: Path, compiler: str, flags: tuple[str, ...], path: Path) ->
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as scratch:
-            made = Path(scratch) / path.name
-            _run([compiler, *flags, str(folder / "kernel.cpp"), "-o", str(made)])
-            made.replace(path)
+            built = Path(scratch) / path.name
+            _run([compiler, *flags, str(folder / "kernel.cpp"), "-o", str(built)])
+            built.replace(path)
     except OSError as error:
         raise BuildError(f"cannot write to {path.parent}: {error}") from error
 

@@ -54,26 +54,26 @@ def allocate(
     names = [name for name in allocators.split(",") if name]
     if not names:
         raise BadInput(f"--allocators {allocators!r}: must name at least one")
-    found = outcomes(names, fading, limits, bits)
+    results = outcomes(names, fading, limits, bits)
     console = Console()
-    console.print(_table(found))
-    console.print(_about(found[0], fading), highlight=False)
+    console.print(_table(results))
+    console.print(_about(results[0], fading), highlight=False)
     if plot:
         try:
-            draw(plot, found, fading)
+            draw(plot, results, fading)
         except (OSError, ValueError) as error:
             raise BadInput(f"--plot {plot}: cannot be written ({error})") from error
         console.print(f"picture in {plot}", highlight=False, soft_wrap=True)
 
 
-def _table(found: list[Outcome]) -> Table:
+def _table(results: list[Outcome]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("allocator", no_wrap=True)
     for name in ("digital\nslots", "over proven\nbound", "smallest\nrate", "mean\nrate"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("fairness\n(Jain)", "devices\nserved", "time\n[ms]"):
         table.add_column(name, justify="right", no_wrap=True)
-    for outcome in found:
+    for outcome in results:
         rate = outcome.rates
         table.add_row(
             outcome.allocator,

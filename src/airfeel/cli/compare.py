@@ -66,11 +66,11 @@ def compare(
 def page(groups: dict[str, list[Run]], out: Path) -> None:
     """Write the report beside the runs, where what it needs is installed."""
     try:
-        made = write(groups, out)
+        paths = write(groups, out)
     except BadInput as error:
         typer.echo(f"no report page: {error}")
     else:
-        typer.echo(f"report in {made[0]}")
+        typer.echo(f"report in {paths[0]}")
 
 
 def _load(
@@ -88,8 +88,8 @@ def _label(source: str, scheme: str | None, sources: list[str] | None) -> str:
 
 def parse_seeds(text: str) -> list[int]:
     """`0..4` or `0,3,7` as a list of different seeds."""
-    if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
-        seeds = list(range(int(found[1]), int(found[2]) + 1))
+    if span := re.fullmatch(r"(\d+)\.\.(\d+)", text):
+        seeds = list(range(int(span[1]), int(span[2]) + 1))
     elif re.fullmatch(r"\d+(,\d+)*", text):
         seeds = [int(part) for part in text.split(",")]
     else:

@@ -23,12 +23,12 @@ def report(
 ) -> None:
     """Report on runs from their stored rows: a page, figures for a paper, and tables."""
     groups, spare = load(runs)
-    formats = [kind for text in format or ["html"] for kind in text.split(",")]
-    made = write(groups, out or beside(runs), formats, spare)
+    formats = [name for text in format or ["html"] for name in text.split(",")]
+    paths = write(groups, out or beside(runs), formats, spare)
     typer.echo(markdown(groups))
     for run in spare:
         typer.echo(f"left out, since another run has the same settings and seed: {run.folder}")
-    for path in made:
+    for path in paths:
         typer.echo(f"wrote {path}")
     if open and "html" in formats:
-        typer.launch(str(made[0].absolute()))
+        typer.launch(str(paths[0].absolute()))

@@ -99,12 +99,12 @@ def _command(which: str) -> Callable[..., None]:
 
 
 def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
-    known = curves()
-    found, _ = match(places, known.values())
+    paper = curves()
+    stored, _ = match(places, paper.values())
     if which == "bits":
-        sheet = claims.bits_sheet(found, known, SETS["bits"], notes)
+        sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
     else:
-        sheet = claims.sheet(claims.judge_all(found, known, _SPLITS[which]), notes)
+        sheet = claims.sheet(claims.judge_all(stored, paper, _SPLITS[which]), notes)
     _show({"": sheet}, out, f"The paper's claims: {which}", f"claims-{which}")
 
 
@@ -136,12 +136,12 @@ def figures(
 ) -> None:
     """The paper's figures, and the one on starvation, from stored rows."""
     places = from_ or [Path("results")]
-    found, _ = match(places, curves().values())
-    if not found:
+    stored, _ = match(places, curves().values())
+    if not stored:
         raise BadInput(f"--from {places[0]}: holds no run of one of the paper's curves")
     if format not in ("png", "svg", "pdf"):
         raise BadInput(f"--format {format}: must be png, svg or pdf")
-    for path in drawings.save_paper(found, curves(), out or places[0] / "figures", format):
+    for path in drawings.save_paper(stored, curves(), out or places[0] / "figures", format):
         typer.echo(f"wrote {path}")
 
 
@@ -158,9 +158,9 @@ def study(
     if not from_:
         raise BadInput("--from: name the folder of the sweep's runs")
     path = out or from_[0] / "figures" / f"{kind}.png"
-    made, sheet = studies.draw(kind, from_, path)
+    figure, sheet = studies.draw(kind, from_, path)
     _show({"": sheet}, path.parent, f"Study: {kind}", path.stem)
-    typer.echo(f"wrote {made}")
+    typer.echo(f"wrote {figure}")
 
 
 @app.command()
@@ -172,8 +172,8 @@ def export(
     ] = False,
 ) -> None:
     """Copy settings, rows and endings of runs, small enough to be kept beside the code."""
-    made, spare = results.export(runs, to, curves(), others)
-    for path in made:
+    copies, spare = results.export(runs, to, curves(), others)
+    for path in copies:
         typer.echo(f"wrote {path}")
     for run in spare:
         typer.echo(f"left out, no curve of the paper or a shorter run of one: {run.folder}")

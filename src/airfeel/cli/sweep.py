@@ -54,8 +54,8 @@ def sweep(
             with Live(_table(work), console=console, refresh_per_second=4) as live:
                 work.play(signals, lambda s: live.update(_table(s)))
         else:
-            told: set[Path] = set()
-            work.play(signals, lambda s: _tell(s, told))
+            announced: set[Path] = set()
+            work.play(signals, lambda s: _tell(s, announced))
     groups = work.runs()
     if groups:
         blocks = shared_blocks(groups)
@@ -90,11 +90,11 @@ def _table(work: Sweep) -> Table:
     return shown
 
 
-def _tell(work: Sweep, told: set[Path]) -> None:
+def _tell(work: Sweep, announced: set[Path]) -> None:
     """A line for each trial that has ended since the last call."""
     for trial in work.trials:
         ended = trial.done or trial.folder in work.faults
-        if ended and trial.folder not in told:
-            told.add(trial.folder)
+        if ended and trial.folder not in announced:
+            announced.add(trial.folder)
             seed = trial.experiment.run.seed
             typer.echo(f"{trial.label} seed {seed}: {_state(work, trial)}")

@@ -59,8 +59,8 @@ class _Constants:
 
 
 def theory(
-    k_global: Annotated[int, typer.Option(help="K[g], values in the global mask.")] = 51780,
-    k_local: Annotated[int, typer.Option(help="K[l], values in a local mask.")] = 12945,
+    k_global: Annotated[int, typer.Option(help=r"K\[g], values in the global mask.")] = 51780,
+    k_local: Annotated[int, typer.Option(help=r"K\[l], values in a local mask.")] = 12945,
     bits: Annotated[int, typer.Option(help="q: 2 to 24, or 32 for unquantised.")] = 16,
     dim: Annotated[int, typer.Option(help="d, parameters of the model.")] = 258898,
     devices: Annotated[int, typer.Option(help="N, all heard in every round.")] = 20,

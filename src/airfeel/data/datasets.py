@@ -32,11 +32,11 @@ def load(choice: Choice, *, standardise: bool = True, **facts: Any) -> Dataset:
     blame = f"data.dataset = {choice!r}"
     if isinstance(choice, str) and choice.startswith(_FILE):
         choice = {"name": "file", "path": choice.removeprefix(_FILE)}
-    made = DATASETS.make(choice, standardise=standardise, **facts)
-    if isinstance(made, Dataset):
-        check(made, blame)
-        return made
-    return dataset(samples_of(made, blame), name_of(choice), standardise=standardise, blame=blame)
+    data = DATASETS.make(choice, standardise=standardise, **facts)
+    if isinstance(data, Dataset):
+        check(data, blame)
+        return data
+    return dataset(samples_of(data, blame), name_of(choice), standardise=standardise, blame=blame)
 
 
 def synthetic(
@@ -54,8 +54,8 @@ def synthetic(
     classes = 0: x ~ N(0, I), y = <w, x> + N(0, 0.1²), w ~ N(0, I/dim), for linear regression.
     """
     if min(*shape, samples, test_samples) < 1 or classes < 0:
-        told = f"shape = {shape}, classes = {classes}, samples = {samples}, {test_samples}"
-        raise BadInput(f"{told}: sizes must be at least 1 and classes at least 0")
+        sizes = f"shape = {shape}, classes = {classes}, samples = {samples}, {test_samples}"
+        raise BadInput(f"{sizes}: sizes must be at least 1 and classes at least 0")
     dim, count = math.prod(shape), samples + test_samples
     x = rng.standard_normal((count, dim), dtype=np.float32)
     if classes:

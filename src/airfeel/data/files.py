@@ -46,13 +46,13 @@ def contents(name: str, data_dir: Path | None = None) -> Iterator[tuple[str, byt
 def add(name: str, path: Path, data_dir: Path | None = None) -> Path:
     """Copy set `name` from a local folder or tar archive, verified; returns its new folder."""
     source, path, home = _source(name), path.expanduser(), places(data_dir)[0]
-    found = recognise(source.layouts, path)
-    if found is None:
+    recognised = recognise(source.layouts, path)
+    if recognised is None:
         problem = "holds no file of this set" if path.exists() else "does not exist"
         folders = " or ".join(layout.folder for layout in source.layouts)
         raise BadInput(f"path = {path}: {problem}; {name} is a folder or tar archive of {folders}")
     with _writable(home):
-        return _install(*found, home)
+        return _install(*recognised, home)
 
 
 def fetch(

@@ -58,7 +58,7 @@ def _classes(labels: np.ndarray, name: str) -> Labels:
 class _Array:
     """Stands in for a pickled ndarray: it keeps what it is told and calls nothing."""
 
-    def __init__(self, *told: Any) -> None:
+    def __init__(self, *arguments: Any) -> None:
         self.state: Any = None
 
     def __setstate__(self, state: Any) -> None:
@@ -75,7 +75,7 @@ class _Array:
 class _Dtype:
     """Stands in for a pickled dtype."""
 
-    def __init__(self, code: Any, *told: Any) -> None:
+    def __init__(self, code: Any, *arguments: Any) -> None:
         self.code = code
 
     def __setstate__(self, state: Any) -> None:

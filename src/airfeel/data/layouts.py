@@ -74,7 +74,7 @@ def _read_folder(layout: Layout, folder: Path) -> Iterator[tuple[str, bytes]]:
         if file is None:
             raise BadInput(f"{folder / item.name}: missing; {item.size} bytes expected")
         with _readable(file), file.open("rb") as stream:
-            data = _verified(stream, item, file)
+            data = _read(stream, item, file)
         yield item.name, data
 
 
@@ -85,7 +85,7 @@ def _read_archive(layout: Layout, path: Path) -> Iterator[tuple[str, bytes]]:
             item = _match(layout, member)
             if item and item.name in wanted and (stream := tar.extractfile(member)):
                 wanted.remove(item.name)
-                yield item.name, _verified(stream, item, path / PurePosixPath(member.name).name)
+                yield item.name, _read(stream, item, path / PurePosixPath(member.name).name)
     if wanted:
         raise BadInput(f"{path}: {layout.folder}/{min(wanted)} is missing in it")
 
@@ -96,13 +96,13 @@ def _match(layout: Layout, member: tarfile.TarInfo) -> Item | None:
     return next((item for item in layout.items if item.name == name and member.isreg()), None)
 
 
-def _verified(stream: IO[bytes] | BufferedReader, item: Item, file: Path) -> bytes:
+def _read(stream: IO[bytes] | BufferedReader, item: Item, file: Path) -> bytes:
     """The content of one file, which must be what was published."""
     source = gzip.GzipFile(fileobj=stream) if file.suffix == ".gz" else stream
     data = source.read(item.size + 1)
     if len(data) != item.size:
-        found = "more" if len(data) > item.size else len(data)
-        raise BadInput(f"{file}: damaged: {item.size} bytes expected, {found} found")
+        size = "more" if len(data) > item.size else len(data)
+        raise BadInput(f"{file}: damaged: {item.size} bytes expected, {size} found")
     md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
     if md5 != item.md5:
         raise BadInput(f"{file}: damaged: md5 {item.md5} expected, {md5} found")

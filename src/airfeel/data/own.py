@@ -103,7 +103,7 @@ def from_samples(
 
     x may be a tensor, an array, a number, or an image of Pillow; y a number.
     """
-    arrays = (*_stacked(train, "train"), *_stacked(test, "test"))
+    arrays = (*_stack(train, "train"), *_stack(test, "test"))
     return from_arrays(*arrays, name=name, classes=classes, standardise=standardise)
 
 
@@ -131,9 +131,9 @@ def _check_digest(path: Path, wanted: str, blame: str) -> None:
     if not path.is_file():
         return  # reading says so
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if not found.startswith(wanted):
-        raise BadInput(f"{blame}: has SHA-256 {found}; must begin with {wanted}")
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if not digest.startswith(wanted):
+        raise BadInput(f"{blame}: has SHA-256 {digest}; must begin with {wanted}")
 
 
 def _split(x: np.ndarray, y: np.ndarray, blame: str) -> Samples:
@@ -145,7 +145,7 @@ def _split(x: np.ndarray, y: np.ndarray, blame: str) -> Samples:
     return Samples(x[~test], y[~test], x[test], y[test])
 
 
-def _stacked(each: Indexed, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _stack(each: Indexed, name: str) -> tuple[np.ndarray, np.ndarray]:
     """All samples of a dataset object in two arrays."""
     xs: list[np.ndarray] = []
     ys: list[np.ndarray] = []
@@ -155,8 +155,8 @@ def _stacked(each: Indexed, name: str) -> tuple[np.ndarray, np.ndarray]:
             raise BadInput(f"{name}[{i}] is {type(pair).__name__}: must be a pair (x, y)")
         x, y = (_plain(part) for part in pair)
         if y.size != 1 or (xs and x.shape != xs[0].shape):
-            told = f"x of {x.shape}, y of {y.shape}"
-            raise BadInput(f"{name}[{i}] has {told}: must be x of one shape for all, y one number")
+            got = f"x of {x.shape}, y of {y.shape}"
+            raise BadInput(f"{name}[{i}] has {got}: must be x of one shape for all, y one number")
         xs.append(x)
         ys.append(y.reshape(()))
     if not xs:

@@ -69,13 +69,13 @@ def by_classes(
     wanted = held // len(classes) + (np.arange(len(classes)) < held % len(classes))
     if (short := counts[order] < wanted).any():
         k = int(short.argmax())
-        found = f"{counts[order[k]]} samples for {wanted[k]} devices"
-        raise BadInput(f"{field}: class {classes[order[k]]} has {found}; must be one for each")
+        short_of = f"{counts[order[k]]} samples for {wanted[k]} devices"
+        raise BadInput(f"{field}: class {classes[order[k]]} has {short_of}; must be one for each")
     holders = _fair(_holders(wanted, devices, rng=rng), counts[order], devices, rng=rng)
     shards: list[Shards] = [[] for _ in range(devices)]
-    for each, mine in zip(classes[order], holders, strict=True):
-        pieces = np.array_split(rng.permutation(np.flatnonzero(labels == each)), len(mine))
-        for device, piece in zip(mine, pieces, strict=True):
+    for each, owners in zip(classes[order], holders, strict=True):
+        pieces = np.array_split(rng.permutation(np.flatnonzero(labels == each)), len(owners))
+        for device, piece in zip(owners, pieces, strict=True):
             shards[device].append(piece)
     return [np.sort(np.concatenate(shard)) for shard in shards]
 
@@ -89,9 +89,9 @@ def _holders(wanted: Int64[np.ndarray, "C"], devices: int, *, rng: np.random.Gen
     load = np.zeros(devices, np.int64)
     holders = []
     for many in wanted:
-        mine = np.lexsort((rng.random(devices), load))[:many]
-        load[mine] += 1
-        holders.append(mine)
+        chosen = np.lexsort((rng.random(devices), load))[:many]
+        load[chosen] += 1
+        holders.append(chosen)
     return holders
 
 
@@ -109,14 +109,14 @@ def _fair(
     """
     holders = list(holders)
     size = np.zeros(devices, np.int64)
-    odd = counts % [len(mine) for mine in holders]
-    for mine, count, longer in zip(holders, counts, odd, strict=True):
-        size[mine] += count // len(mine)
-        size[mine[:longer]] += 1
+    odd = counts % [len(owners) for owners in holders]
+    for owners, count, longer in zip(holders, counts, odd, strict=True):
+        size[owners] += count // len(owners)
+        size[owners[:longer]] += 1
     for _ in range(_DEALS):
-        for k, mine in enumerate(holders):
-            size[mine[: odd[k]]] -= 1
-            holders[k] = mine[np.lexsort((rng.random(len(mine)), size[mine]))]
+        for k, owners in enumerate(holders):
+            size[owners[: odd[k]]] -= 1
+            holders[k] = owners[np.lexsort((rng.random(len(owners)), size[owners]))]
             size[holders[k][: odd[k]]] += 1
     return holders
 
@@ -146,9 +146,9 @@ def dirichlet(
         raise BadInput(f"data.minimum = {minimum}: must be 1..{most}, the samples for each device")
     parts: list[Shards] = [[] for _ in range(devices)]
     for each in _classes(labels)[0]:
-        mine = rng.permutation(np.flatnonzero(labels == each))
-        cuts = np.cumsum(_proportions(alpha, devices, rng=rng))[:-1] * len(mine)
-        for part, piece in zip(parts, np.split(mine, np.rint(cuts).astype(int)), strict=True):
+        samples = rng.permutation(np.flatnonzero(labels == each))
+        cuts = np.cumsum(_proportions(alpha, devices, rng=rng))[:-1] * len(samples)
+        for part, piece in zip(parts, np.split(samples, np.rint(cuts).astype(int)), strict=True):
             part.append(piece)
     shards = [rng.permutation(np.concatenate(part)) for part in parts]
     return [np.sort(shard) for shard in _lift(shards, minimum)]

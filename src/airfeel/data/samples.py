@@ -34,18 +34,19 @@ class Samples:
     unit: float | None = None
 
 
-def samples_of(made: object, blame: str) -> Samples:
+def samples_of(given: object, blame: str) -> Samples:
     """What a factory returned, as Samples; `blame` begins the message if it is something else."""
-    if isinstance(made, Samples):
-        return made
-    if isinstance(made, tuple | list) and len(made) == len(ARRAYS):
-        made = dict(zip(ARRAYS, made, strict=True))
-    if isinstance(made, Mapping) and set(ARRAYS) <= set(made) <= {*ARRAYS, "classes", "unit"}:
-        train_x, train_y, test_x, test_y = (_array(made[name], name, blame) for name in ARRAYS)
-        more = made.get("classes"), made.get("unit")
+    if isinstance(given, Samples):
+        return given
+    if isinstance(given, tuple | list) and len(given) == len(ARRAYS):
+        given = dict(zip(ARRAYS, given, strict=True))
+    if isinstance(given, Mapping) and set(ARRAYS) <= set(given) <= {*ARRAYS, "classes", "unit"}:
+        train_x, train_y, test_x, test_y = (_array(given[name], name, blame) for name in ARRAYS)
+        more = given.get("classes"), given.get("unit")
         return Samples(train_x, train_y, test_x, test_y, *_legal(more, blame))
-    told = f"a dict of {', '.join(map(str, made))}" if isinstance(made, Mapping) else _told(made)
-    raise BadInput(f"{blame}: must give {', '.join(ARRAYS)}, or a Dataset, gave {told}")
+    names = ", ".join(map(str, given)) if isinstance(given, Mapping) else ""
+    got = f"a dict of {names}" if isinstance(given, Mapping) else _describe(given)
+    raise BadInput(f"{blame}: must give {', '.join(ARRAYS)}, or a Dataset, gave {got}")
 
 
 def dataset(samples: Samples, name: str, *, standardise: bool, blame: str) -> Dataset:
@@ -78,8 +79,8 @@ def check(data: Dataset, blame: str) -> None:
         if samples.numel() == 0:
             raise BadInput(f"{blame}: {x} is {tuple(samples.shape)}; must hold a sample or more")
         if targets.shape != samples.shape[:1]:
-            found = tuple(targets.shape)
-            raise BadInput(f"{blame}: {y} is {found}; must be ({len(samples)},), one for each {x}")
+            shape = tuple(targets.shape)
+            raise BadInput(f"{blame}: {y} is {shape}; must be ({len(samples)},), one for each {x}")
         if samples.dtype != torch.uint8 and not samples.is_floating_point():
             raise BadInput(f"{blame}: {x} is of {samples.dtype}; must be uint8 or float")
         _finite(samples, f"{blame}: {x}")
@@ -128,7 +129,7 @@ def _float_moments(x: Shaped[Tensor, "S H W"]) -> tuple[float, float]:
 
 def _array(value: object, name: str, blame: str) -> Array:
     if not isinstance(value, np.ndarray | Tensor):
-        raise BadInput(f"{blame}: {name} is {_told(value)}; must be a NumPy array or a tensor")
+        raise BadInput(f"{blame}: {name} is {_describe(value)}; must be a NumPy array or a tensor")
     return value
 
 
@@ -142,7 +143,7 @@ def _legal(more: tuple[object, object], blame: str) -> tuple[int | None, float |
     return None if classes is None else int(classes), None if unit is None else float(unit)
 
 
-def _told(value: object) -> str:
+def _describe(value: object) -> str:
     """What something is, in a word or two."""
     many = f" of {len(value)}" if isinstance(value, tuple | list) else ""
     return f"{type(value).__name__}{many}"

@@ -108,6 +108,6 @@ def _indices(shard: object, device: int, blame: str) -> Int64[np.ndarray, "_"]:
     """One device's shard as int64."""
     array = np.asarray(shard)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        told = f"{array.dtype} of {array.shape}"
-        raise BadInput(f"{blame}: shard {device} is {told}; must be one or more sample indices")
+        what = f"{array.dtype} of {array.shape}"
+        raise BadInput(f"{blame}: shard {device} is {what}; must be one or more sample indices")
     return array.astype(np.int64)

@@ -66,7 +66,7 @@ def joined(
 
 
 def _knock(address: str) -> None:
-    """Ray itself keeps trying a place where nobody answers for longer than anybody waits."""
+    """Fail fast: Ray itself retries an unreachable address for minutes."""
     if address in ("local", "auto"):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -109,7 +109,7 @@ def actor_shares(
     >>> actor_shares(3, {"CPU": 8.0, "GPU": 2.0}, on_gpu=True)
     (3, 0.5)
     """
-    cpus, gpus = (int(resources.get(kind, 0)) for kind in ("CPU", "GPU"))
+    cpus, gpus = (int(resources.get(resource, 0)) for resource in ("CPU", "GPU"))
     if not on_gpu:
         return max(min(wanted or cpus, cpus), 1), 0.0
     if not gpus:

@@ -149,12 +149,12 @@ class RayEngine:
     def _await(self, room: Callable[[], int]) -> None:
         """Until all actors are there; a cluster that has become too small for them is a loss."""
         there = waiting = self._tell("ready")
-        since, told = time.monotonic(), False
+        since, warned = time.monotonic(), False
         while waiting := self._ray.wait(waiting, num_returns=len(waiting), timeout=2.0)[1]:
             if room() < len(self._actors):
                 raise Lost("a worker of the Ray cluster is lost (it has fewer CPUs now)")
-            if not told and time.monotonic() - since > _PATIENCE:
-                told = True
+            if not warned and time.monotonic() - since > _PATIENCE:
+                warned = True
                 warnings.warn(f"run.actors: {len(waiting)} wait for a free CPU", stacklevel=2)
         self._hear(there)
 
@@ -164,12 +164,12 @@ class RayEngine:
         """Tell the actors what is new, and put together what their devices would say."""
         if learn is not self._learn:
             raise RuntimeError("the actors were made for another way of learning")
-        self._settled()
+        self._settle()
         state = turn.state
         put = self._ray.put
         news, shared = put(_news(self._known, state)), put(packed(agreed, turn.world.dim))
-        told = self._tell("prepare", state.round, news, codec, shared, invited, turn.streams)
-        answers = self._hear(told)
+        asked = self._tell("prepare", state.round, news, codec, shared, invited, turn.streams)
+        answers = self._hear(asked)
         self._known = state
         rows = [a for a in answers if len(a["finite"])] or answers[:1]  # rows of nobody: no width
         whole = {name: np.concatenate([a[name] for a in rows]) for name in rows[0]}
@@ -198,8 +198,8 @@ class RayEngine:
         for actor, part in zip(self._actors, self._parts, strict=True):
             if active[part.start : part.stop].any():
                 total = actor.add_up.remote(total, active)
-        (found,) = self._hear([total])
-        return torch.from_numpy(found.copy()).to(self._known.theta.device) / int(active.sum())
+        (summed,) = self._hear([total])
+        return torch.from_numpy(summed.copy()).to(self._known.theta.device) / int(active.sum())
 
     def commit(self, delivery: Delivery) -> None:
         """Every actor lets its devices remember; nobody waits for it."""
@@ -212,10 +212,10 @@ class RayEngine:
     @property
     def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]:
         """All devices' buffers, fetched from the actors."""
-        self._settled()
-        kinds = self._here.buffers
+        self._settle()
+        here = self._here.buffers
         whole = {n: np.concatenate(self._hear(self._tell("buffer", n))) for n in self._names}
-        return {n: torch.from_numpy(rows).view(kinds[n].dtype) for n, rows in whole.items()}
+        return {n: torch.from_numpy(rows).view(here[n].dtype) for n, rows in whole.items()}
 
     def restore(self, buffers: Mapping[str, Float[Tensor, "N D"]]) -> None:
         """Give every actor its devices' rows of buffers that were saved."""
@@ -235,8 +235,8 @@ class RayEngine:
                 self._ray.kill(actor)
         self._here.close()
 
-    def _settled(self) -> None:
-        """The last round's commits have gone well."""
+    def _settle(self) -> None:
+        """Wait for the last round's commits, and see that they have gone well."""
         self._hear(self._commits)
         self._commits = []
 
@@ -271,11 +271,11 @@ def _blank(world: World) -> State:
     return State(-1, theta, theta * 0, nothing, np.zeros(len(world.power)))
 
 
-def _news(known: State, state: State) -> _News:
+def _news(last: State, state: State) -> _News:
     """What has to be said so that who knows one state knows the model and update of the other."""
-    if _same(known.theta, state.theta) and _same(known.update, state.update):
+    if _same(last.theta, state.theta) and _same(last.update, state.update):
         return None, None
-    if _same(known.theta + state.update, state.theta):
+    if _same(last.theta + state.update, state.theta):
         return None, _array(state.update)
     return _array(state.theta), _array(state.update)
 

@@ -21,16 +21,16 @@ def _settle_in() -> None:
     torch.set_flush_denormal(True)
 
 
-def _zeros(world: World, rows: int, kind: str) -> Float[Tensor, "{rows} D"]:
+def _zeros(world: World, rows: int, place: str) -> Float[Tensor, "{rows} D"]:
     """An empty buffer: in RAM, in a file that goes with the process, or at half the size."""
     theta = world.model.initial()
     shape = (rows, world.dim)
-    if kind == "file" and rows:
+    if place == "file" and rows:
         with tempfile.NamedTemporaryFile(prefix="airfeel-memory-") as file:
             size = rows * world.dim
             file.truncate(size * theta.element_size())
             return torch.from_file(file.name, shared=True, size=size, dtype=theta.dtype).view(shape)
-    return theta.new_zeros(shape, dtype=torch.bfloat16 if kind == "bfloat16" else None)
+    return theta.new_zeros(shape, dtype=torch.bfloat16 if place == "bfloat16" else None)
 
 
 class _Sheet:
@@ -72,18 +72,18 @@ class _Sheet:
     ) -> Said:
         none = like.new_zeros((0, 0))
         nothing = {"common": none.new_zeros((0, len(agreed.support))), "index": none.long()}
-        found = self._whole or nothing | {"value": none}
+        parts = self._whole or nothing | {"value": none}
         return Said(
             devices=devices,
             finite=self._finite,
             agreed=agreed,
-            common=found["common"],
-            index=found["index"],
-            value=found["value"],
+            common=parts["common"],
+            index=parts["index"],
+            value=parts["value"],
             bits=self._bits,
             energy=self._energy,
             loss=self._loss,
-            signal=found.get("signal"),
+            signal=parts.get("signal"),
             norm=self._norm,
         )
 

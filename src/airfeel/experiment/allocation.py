@@ -46,18 +46,18 @@ def outcomes(
     parts = {name: ALLOCATORS.make(name, "--allocators") for name in names}
     everyone, each = np.arange(len(power)), np.full(len(power), bits)
     divide(everyone, power, fading, each, Paper())  # the first call pays for warming up
-    found = []
+    timed = []
     for name, part in parts.items():
         clock = perf_counter()
         division = divide(everyone, power, fading, each, part)
-        found.append((name, division, perf_counter() - clock))
-    fewest = min(division.slots for _, division, _ in found)
+        timed.append((name, division, perf_counter() - clock))
+    fewest = min(division.slots for _, division, _ in timed)
     bound = _bound(fading, power, bits, fewest, bound_seconds)
-    return [Outcome(n, d, s, d.slots / bound - 1.0) for n, d, s in found]
+    return [Outcome(n, d, s, d.slots / bound - 1.0) for n, d, s in timed]
 
 
 def _bound(
-    fading: Fading, power: Float64[np.ndarray, "N"], bits: float, known: int, seconds: float
+    fading: Fading, power: Float64[np.ndarray, "N"], bits: float, fewest: int, seconds: float
 ) -> float:
     """The proven bound; NaN where devices speak in batches or somebody cannot be served."""
     n, m = fading.gain.shape
@@ -65,4 +65,4 @@ def _bound(
     if n > m or not served or bits == 0:
         return float("nan")
     links = Links(power, fading.gain2, fading.noise, np.full(n, bits))
-    return slots_bound(links, float(known), seconds)
+    return slots_bound(links, float(fewest), seconds)

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw(path: Path, found: list[Outcome], fading: Fading) -> None:
+def draw(path: Path, outcomes: list[Outcome], fading: Fading) -> None:
     """The picture: gains as colour, owners as marks, and each sub-channel's water level."""
     n, m = fading.gain.shape
-    figure = blank(0.28 * m + 2.5, len(found) * (0.2 * n + 2.2))
-    heights = [0.2 * n + 0.8, 1.4] * len(found)
+    figure = blank(0.28 * m + 2.5, len(outcomes) * (0.2 * n + 2.2))
+    heights = [0.2 * n + 0.8, 1.4] * len(outcomes)
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
     with np.errstate(divide="ignore"):
         decibels = 20.0 * np.log10(fading.gain)
     decibels = np.maximum(decibels, decibels[np.isfinite(decibels)].max(initial=0.0) - 40.0)
-    for i, outcome in enumerate(found):
+    for i, outcome in enumerate(outcomes):
         picture, levels = axes[2 * i, 0], axes[2 * i + 1, 0]
         image = picture.imshow(decibels, aspect="auto", cmap="cividis", interpolation="nearest")
         figure.colorbar(image, ax=picture, label="|h|² in dB", pad=0.01)

@@ -50,10 +50,10 @@ def assemble(
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
             before = getattr(scheme, name)
-            own = _facts(settings, world) | _inherited(catalogue, choice, before) | {name: before}
+            own = _facts(settings, world) | _inherit(catalogue, choice, before) | {name: before}
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
-    _all_used(scheme, inner, chosen)
+    _refuse_unused(scheme, inner, chosen)
     if read and scheme.meters != read:
         raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
     _unique_columns(scheme)
@@ -70,7 +70,7 @@ def _facts(settings: Settings, world: World) -> Table:
     return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
 
 
-def _inherited(catalogue: Catalogue, choice: Choice, before: object) -> Table:
+def _inherit(catalogue: Catalogue, choice: Choice, before: object) -> Table:
     """Where a part comes in the place of one of its own kind: the settings that that one had."""
     if catalogue.find(name_of(choice)) is not type(before) or not dataclasses.is_dataclass(before):
         return {}
@@ -84,7 +84,7 @@ def _unique_columns(scheme: Scheme) -> None:
             raise BadInput(f"radio.meters: the column {name!r} is filled twice")
 
 
-def _all_used(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:
+def _refuse_unused(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:
     """Refuse a part that was chosen and found no place in the scheme."""
     for name, part in parts.items():
         if not _within(scheme, part):

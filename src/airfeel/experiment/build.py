@@ -167,7 +167,7 @@ def _series(value: float | tuple[float, ...] | Table, key: str) -> Series:
 
 
 def _draw(radio: Radio) -> Draw:
-    known = {"scale": radio.fading_scale, "factor": radio.rician_factor}
+    facts = {"scale": radio.fading_scale, "factor": radio.rician_factor}
     trace = {} if radio.trace is None else {"file": radio.trace}
-    draw: Draw = FADINGS.make(radio.fading, **known, **trace)
+    draw: Draw = FADINGS.make(radio.fading, **facts, **trace)
     return draw

@@ -64,9 +64,9 @@ def read(path: Path) -> Checkpoint:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            told = file.metadata() or {}
-        facts = told["facts"]
-        if told["sha256"] != _digest(tensors, facts):
+            metadata = file.metadata() or {}
+        facts = metadata["facts"]
+        if metadata["sha256"] != _digest(tensors, facts):
             raise Damaged(f"{path.name}: its checksum does not match")
         numbers = json.loads(facts)
     except (OSError, SafetensorError, KeyError, ValueError) as error:
@@ -82,14 +82,14 @@ def read(path: Path) -> Checkpoint:
             spent=tensors["spent"].numpy(),
             slots=numbers["slots"],
             idle=numbers["idle"],
-            carry=_named(_CARRY, tensors),
+            carry=_with_prefix(_CARRY, tensors),
         )
     except KeyError as error:
         raise Damaged(f"{path.name}: lacks {error}") from error
-    return Checkpoint(state, _named(_BUFFER, tensors), numbers["bytes"])
+    return Checkpoint(state, _with_prefix(_BUFFER, tensors), numbers["bytes"])
 
 
-def _named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
@@ -99,9 +99,9 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for name in (NEWEST, PREVIOUS):
         if (folder / name).exists():
             try:
-                found = read(folder / name)
-                _fits(folder, found)
-                return found, faults
+                checkpoint = read(folder / name)
+                _fits(folder, checkpoint)
+                return checkpoint, faults
             except Damaged as damage:
                 faults.append(str(damage))
     return None, faults

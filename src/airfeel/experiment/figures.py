@@ -147,6 +147,6 @@ def legend_below(figure: "Figure", axes: "Axes", columns: int, row: float) -> No
 
 def save(figure: "Figure", path: Path, dpi: int) -> Path:
     """Write a figure in the format that the name ends with."""
-    kind = path.suffix.removeprefix(".")
-    figure.savefig(path, format=kind or None, dpi=dpi, metadata=_METADATA.get(kind))
+    suffix = path.suffix.removeprefix(".")
+    figure.savefig(path, format=suffix or None, dpi=dpi, metadata=_METADATA.get(suffix))
     return path

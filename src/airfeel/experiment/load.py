@@ -123,17 +123,17 @@ def place(table: Table, keys: list[str], value: JsonValue) -> None:
     """
     inner = table
     for depth, key in enumerate(keys[:-1]):
-        found = inner.get(key, {})
-        if isinstance(found, str) and depth > 0:
-            found = {"name": found}
-        elif depth > 0 and keys[depth + 1 :] == ["name"] and not isinstance(found, dict):
-            found = {}  # a number gives way to a part
-        if not isinstance(found, dict):
+        nested = inner.get(key, {})
+        if isinstance(nested, str) and depth > 0:
+            nested = {"name": nested}
+        elif depth > 0 and keys[depth + 1 :] == ["name"] and not isinstance(nested, dict):
+            nested = {}  # a number gives way to a part
+        if not isinstance(nested, dict):
             raise BadInput(
-                f"{'.'.join(keys[: depth + 1])} = {found!r}: must be a table of settings"
+                f"{'.'.join(keys[: depth + 1])} = {nested!r}: must be a table of settings"
             )
-        inner[key] = found = dict(found)
-        inner = found
+        inner[key] = nested = dict(nested)
+        inner = nested
     inner[keys[-1]] = value
 
 

@@ -95,20 +95,20 @@ class Loop:
 
     def first(self, engine: Keeper) -> State:
         """The state to begin with: the checkpoint's, or that of round 0."""
-        found = self.store.found if self.store else self.safe
+        saved = self.store.found if self.store else self.safe
         if self.store:
             path = self.store.folder / "rounds.csv"
-            self.written = rows.read_rows(path) if found else []
-        return self.again(engine, found) if found else self.start(engine)
+            self.written = rows.read_rows(path) if saved else []
+        return self.again(engine, saved) if saved else self.start(engine)
 
-    def again(self, engine: Keeper, found: Checkpoint) -> State:
+    def again(self, engine: Keeper, saved: Checkpoint) -> State:
         """The state of a checkpoint, with everything where it was."""
-        engine.restore(found.buffers)
+        engine.restore(saved.buffers)
         for watcher in self.watchers:
             watcher.row(self.written[-1])
         setup = self.setup
-        fresh = carry.begin(setup.scheme, Turn(setup.world, found.state, setup.streams))
-        return replace(found.state, carry=carry.restore(fresh, found.state.carry))
+        fresh = carry.begin(setup.scheme, Turn(setup.world, saved.state, setup.streams))
+        return replace(saved.state, carry=carry.restore(fresh, saved.state.carry))
 
     def start(self, engine: Keeper) -> State:
         """Round 0, and its row."""

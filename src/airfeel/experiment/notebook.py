@@ -43,9 +43,9 @@ def plot(columns: Mapping[str, np.ndarray], label: str, axes: "Panels | None" = 
     """
     axes = live(9, 3.2, 2) if axes is None else axes
     what = "test_loss" if np.isnan(columns["test_accuracy"]).all() else "test_accuracy"
-    known = ~np.isnan(columns[what])
+    measured = ~np.isnan(columns[what])
     for axis, x in zip(axes, ("round", "resource_blocks"), strict=True):
-        axis.plot(columns[x][known], columns[what][known], label=label)
+        axis.plot(columns[x][measured], columns[what][measured], label=label)
         axis.set_xlabel(x.replace("_", " "))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel(what.replace("_", " "))

@@ -43,7 +43,7 @@ class Display:
         self._due = now + self._pause
         done, text = self._done(row), self._text(row)
         if self._console.is_terminal:
-            self._bar = self._bar or self._started()
+            self._bar = self._bar or self._start()
             self._bar.update(self._bar.task_ids[0], completed=done, text=text, refresh=True)
         else:
             self._console.print(f"{self._label}: {done:.0%}, {text}", highlight=False)
@@ -61,7 +61,7 @@ class Display:
             soft_wrap=True,
         )
 
-    def _started(self) -> Progress:
+    def _start(self) -> Progress:
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),

@@ -16,15 +16,15 @@ _LATE = 0.9  # a late accuracy at x is the mean of the looks between so much of 
 
 def column(run: Run, name: str) -> Real[Array, "r"]:
     """A column of rounds.csv; NaN throughout where the run has none of that name."""
-    found = run.columns.get(name)
-    return np.full(len(run.columns["round"]), math.nan) if found is None else found
+    values = run.columns.get(name)
+    return np.full(len(run.columns["round"]), math.nan) if values is None else values
 
 
 def round_mean(run: Run, name: str) -> float:
     """The mean of a column over the rounds in which it is known; NaN where it never is."""
     values = column(run, name)[1:].astype(float)
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    measured = values[~np.isnan(values)]
+    return float(measured.mean()) if len(measured) else math.nan
 
 
 def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Float[Array, "p"]:
@@ -33,8 +33,8 @@ def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Fl
     >>> held(np.array([0, 10, 20]), np.array([0.1, np.nan, 0.3]), np.array([0.0, 15.0, 20.0]))
     array([0.1, 0.1, 0.3])
     """
-    known = ~np.isnan(y)
-    x, y = x[known], y[known]
+    measured = ~np.isnan(y)
+    x, y = x[measured], y[measured]
     place = np.searchsorted(x, at, side="right") - 1
     return np.where(place >= 0, y[place], np.nan) if len(y) else np.full(len(at), np.nan)
 
@@ -56,11 +56,11 @@ def late_accuracy(run: Run, name: str, at: float) -> float:
     that follows a round: the start is the same for all schemes.
     """
     x, y = run.columns[name], run.columns["test_accuracy"]
-    known = ~np.isnan(y) & (x <= at) & (run.columns["round"] > 0)
-    late = known & (x >= _LATE * at)
-    if not known.any():
+    measured = ~np.isnan(y) & (x <= at) & (run.columns["round"] > 0)
+    late = measured & (x >= _LATE * at)
+    if not measured.any():
         return math.nan
-    return float(y[late].mean() if late.any() else y[known][-1])
+    return float(y[late].mean() if late.any() else y[measured][-1])
 
 
 def accuracy_band(runs: Sequence[Run], name: str) -> Band:

@@ -112,10 +112,10 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a CSV file of ours, as they were before they were written."""
-    found = read_columns(path)
+    columns = read_columns(path)
     return [
-        dict(zip(found, values, strict=True))
-        for values in zip(*(column.tolist() for column in found.values()), strict=True)
+        dict(zip(columns, values, strict=True))
+        for values in zip(*(column.tolist() for column in columns.values()), strict=True)
     ]
 
 
@@ -139,9 +139,9 @@ def _median(values: np.ndarray) -> float:
 
 
 def _column(texts: list[str]) -> np.ndarray:
-    for kind in (int, float):
+    for number in (int, float):
         try:
-            return np.array([kind(t) if t or kind is int else _NAN for t in texts])
+            return np.array([number(t) if t or number is int else _NAN for t in texts])
         except ValueError:
             continue
     return np.array(texts)

@@ -20,13 +20,13 @@ _OWN = {"type": "string", "pattern": "^.+:.+$", "description": "module:factory"}
 
 def schema() -> _Node:
     """The schema that `airfeel config schema` prints; editors check and complete settings by it."""
-    found = Experiment.model_json_schema()
+    whole = Experiment.model_json_schema()
     kinds = {each.key: each for each in CATALOGUES}
-    for node in list(_tables(found)):
+    for node in list(_tables(whole)):
         node["anyOf"] = [{"$ref": f"#/$defs/{node[CATALOGUE]}"}]
-        found["$defs"].setdefault(node[CATALOGUE], _parts(kinds[node[CATALOGUE]]))
+        whole["$defs"].setdefault(node[CATALOGUE], _parts(kinds[node[CATALOGUE]]))
     head = {"$schema": _DIALECT, "$id": f"urn:airfeel:settings:{VERSION}"}
-    return head | _without_marks(found)
+    return head | _without_marks(whole)
 
 
 def _tables(node: Any) -> Iterator[_Node]:
@@ -59,10 +59,10 @@ def _part(catalogue: Catalogue, name: str) -> _Node:
     }
 
 
-def _setting(kind: Any, parameter: Parameter) -> _Node | None:
+def _setting(annotation: Any, parameter: Parameter) -> _Node | None:
     """One setting of a part; None for what no file can hold, such as another part."""
     try:
-        node = TypeAdapter(kind).json_schema()
+        node = TypeAdapter(annotation).json_schema()
     except PydanticUserError:
         return None
     plain = isinstance(parameter.default, bool | int | float | str)

@@ -224,7 +224,7 @@ class RunOptions(Section):
         "threads", description="where devices are trained: here, or on a Ray cluster. As threads"
     )
     actors: Annotated[Whole, Changes.NOTHING] = Field(
-        0, description="Ray actors that share the devices; 0 for one a CPU (GPU) of the cluster"
+        0, description="Ray actors that share the devices; 0 for one per CPU (GPU) of the cluster"
     )
     address: Annotated[str | None, Changes.NOTHING] = Field(
         None, description="Ray cluster: auto, host:port or ray://…; left out, one is started here"

@@ -54,7 +54,7 @@ def fingerprint(e: Experiment) -> str:
 
 @cache
 def facts() -> dict[str, Any]:
-    """The machine, the packages and the commit, for the record; looked up once a process."""
+    """The machine, the packages and the commit, for the record; looked up once per process."""
     packages = ("airfeel", "torch", "numpy", "scipy")
     return {
         "versions": {"python": platform.python_version()}
@@ -67,12 +67,12 @@ def facts() -> dict[str, Any]:
 def _commit() -> str | None:
     here = Path(__file__).parent
     try:
-        found = subprocess.run(
+        answer = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False
         )
     except OSError:
         return None
-    return found.stdout.strip() or None
+    return answer.stdout.strip() or None
 
 
 def _free(folder: Path) -> bool:
@@ -155,7 +155,7 @@ class Store:
         """A checkpoint of everything up to now."""
         self._flush()
         sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
-        checkpoint.write(self.folder, Checkpoint(state, buffers, sizes), self._taken())
+        checkpoint.write(self.folder, Checkpoint(state, buffers, sizes), self._take_loose())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
@@ -163,9 +163,9 @@ class Store:
         text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
         last = {"model.safetensors": save(model), "summary.json": text.encode()}
         files = {self.folder / name: content for name, content in last.items()}
-        atomic.write_all(files, self._taken())
+        atomic.write_all(files, self._take_loose())
 
-    def _taken(self) -> list[Path]:
+    def _take_loose(self) -> list[Path]:
         """Files to be on the disk before the next checkpoint is; clears the list."""
         loose, self._loose = self._loose, set()
         return [path for path in (*loose, *(self.folder / n for n in _TABLES)) if path.exists()]

@@ -37,12 +37,12 @@ def summarise(
     """What summary.json says; a number that is not known is null there."""
     world = setup.world
     played = columns["round"] > 0
-    known = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
+    measured = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
     energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
     numbers = {
         "test_accuracy": accuracy,
         "test_loss": loss,
-        "best_accuracy": max([*known, accuracy]) if world.data.classes else math.nan,
+        "best_accuracy": max([*measured, accuracy]) if world.data.classes else math.nan,
         "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
         "energy_joules": energy * e.radio.symbol_seconds,
         "allocation_gap": float(state.carry.get("gap", math.nan)),

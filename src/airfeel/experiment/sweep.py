@@ -74,7 +74,7 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     trials = []
     for changes, seed in itertools.product(_changes(path, table), seeds):
         label = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
-        e = _changed(base, changes | {"run.seed": seed})
+        e = _change(base, changes | {"run.seed": seed})
         trials.append(Trial(label, e, folder_of(out, label, e)))
     return trials
 
@@ -82,25 +82,25 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
 def _changes(path: Path, table: Table) -> list[Table]:
     """The settings of each point: the grid's combinations, then the list."""
     grid: dict[str, list[JsonValue]] = {}
-    for key, values in _dotted(table.get("grid", {})):
+    for key, values in _flatten(table.get("grid", {})):
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
         grid[key] = values
     points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
-    listed = [dict(_dotted(point)) for point in table.get("list", [])]
+    listed = [dict(_flatten(point)) for point in table.get("list", [])]
     return (points if grid or not listed else []) + listed
 
 
-def _dotted(table: Table, before: str = "") -> Iterator[tuple[str, JsonValue]]:
+def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, JsonValue]]:
     """section.key = value, however the file nests it."""
     for key, value in table.items():
         if isinstance(value, dict) and "." not in before + key:
-            yield from _dotted(value, f"{before}{key}.")
+            yield from _flatten(value, f"{before}{key}.")
         else:
             yield before + key, value
 
 
-def _changed(base: Experiment, changes: Table) -> Experiment:
+def _change(base: Experiment, changes: Table) -> Experiment:
     table = base.model_dump(mode="json", exclude_none=True)
     for key, value in changes.items():
         section, _, name = key.partition(".")

@@ -95,7 +95,7 @@ class Nodes:
         """Trials that the cluster has room for at a time, at least one."""
         has = self.ray.cluster_resources()
         asked = (("CPU", self.cpus), ("GPU", self.gpus))
-        fits = [math.floor(has.get(kind, 0) / each) for kind, each in asked if each > 0]
+        fits = [math.floor(has.get(resource, 0) / each) for resource, each in asked if each > 0]
         return max(min(fits, default=1), 1)
 
 

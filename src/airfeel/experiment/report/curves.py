@@ -71,7 +71,7 @@ def _window_means(values: Float[Array, "r"], width: int) -> Float[Array, "p"]:
     starts = np.arange(0, len(values), width)
     if not len(starts):
         return np.zeros(0)
-    known = ~np.isnan(values)
-    total = np.add.reduceat(np.where(known, values, 0.0), starts)
-    count = np.add.reduceat(known.astype(float), starts)
+    measured = ~np.isnan(values)
+    total = np.add.reduceat(np.where(measured, values, 0.0), starts)
+    count = np.add.reduceat(measured.astype(float), starts)
     return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)

@@ -79,32 +79,32 @@ def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Json]:
 
 def _more(groups: Groups, label: str) -> dict[str, Json]:
     """The mean per round of columns that are none of ours, where there are such."""
-    found = {}
+    means = {}
     for name in extra_columns(groups):
         mean, spread = mean_and_spread([round_mean(run, name) for run in groups[label]])
-        found[name] = {"mean": _exact(mean), "spread": _exact(spread)}
-    return {"more": found} if found else {}
+        means[name] = {"mean": _exact(mean), "spread": _exact(spread)}
+    return {"more": means} if means else {}
 
 
 def savings(groups: Groups, table: Sequence[Line], blocks: float) -> list[dict[str, Json]]:
     """Resource blocks that each group needs to be as accurate as each other is at `blocks`."""
     curves = accuracy_by(groups, "resource_blocks", _ALL_POINTS)
     paid = [line for line in table if not line.free]
-    found: list[dict[str, Json]] = []
-    for mine in paid:
+    pairs: list[dict[str, Json]] = []
+    for line in paid:
         for other in paid:
-            if mine is not other:
-                needs = first_reach(curves[mine.label], other.accuracy)
+            if line is not other:
+                needs = first_reach(curves[line.label], other.accuracy)
                 saved = _exact(1.0 - needs / blocks)
-                found.append(
+                pairs.append(
                     {
-                        "label": mine.label,
+                        "label": line.label,
                         "against": other.label,
                         "saving": saved,
                         "resource_blocks": _number(needs),
                     }
                 )
-    return found
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,14 @@ def _slots(runs: list[Run], name: str) -> float | int | None:
 
 
 def _devices(runs: list[Run]) -> dict[str, Json]:
-    found = devices(runs)
-    if found is None:
+    spending = devices(runs)
+    if spending is None:
         return {"spent": [], "allowed": [], "heard": [], "reasons": [None] * len(Reason)}
     return {
-        "spent": _numbers(found.spent),
-        "allowed": _numbers(found.allowed),
-        "heard": _numbers(found.heard),
-        "reasons": _numbers(found.reasons.mean(axis=0)),
+        "spent": _numbers(spending.spent),
+        "allowed": _numbers(spending.allowed),
+        "heard": _numbers(spending.heard),
+        "reasons": _numbers(spending.reasons.mean(axis=0)),
     }
 
 

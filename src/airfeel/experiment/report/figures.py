@@ -63,12 +63,12 @@ class _Series:
 
 def save_figures(groups: Groups, folder: Path, formats: list[str]) -> list[Path]:
     """Every figure that the rows can fill, in each format, as folder/name.format."""
-    made = []
-    for kind in formats:
+    paths = []
+    for suffix in formats:
         with drawn(PRINT):
-            for name, figure in _figures(groups, tex if kind == "pgf" else _no_math):
-                made.append(_save(figure, folder / f"{name}.{kind}"))
-    return made
+            for name, figure in _figures(groups, tex if suffix == "pgf" else _no_math):
+                paths.append(_save(figure, folder / f"{name}.{suffix}"))
+    return paths
 
 
 def _save(figure: "Figure", path: Path) -> Path:
@@ -127,14 +127,14 @@ def _costs(groups: Groups, series: list[_Series]) -> "Iterator[tuple[str, Figure
     slots = [(one, runs) for one, runs in paid if not np.isnan(_mean_slots(runs, "air"))]
     if slots:
         yield "slots", _slots(slots)
-    found = [(one, devices(runs)) for one, runs in paid]
-    energy = [(one, each) for one, each in found if each is not None]
+    stored = [(one, devices(runs)) for one, runs in paid]
+    energy = [(one, each) for one, each in stored if each is not None]
     if energy:
         yield "energy", _energy(energy)
 
 
-def _mean_slots(runs: list[Run], kind: str) -> float:
-    return float(np.mean([column(run, f"slots_{kind}")[1:].mean() for run in runs]))
+def _mean_slots(runs: list[Run], phase: str) -> float:
+    return float(np.mean([column(run, f"slots_{phase}")[1:].mean() for run in runs]))
 
 
 def _series(line: Line, style: Style, place: int, text: Callable[[str], str]) -> _Series:
@@ -205,14 +205,14 @@ def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
     figure, (axes,) = _canvas(_COLUMN, 0.8 + 0.25 * len(paid))
     labels = [one.label for one, _ in paid]
     start = np.zeros(len(paid))
-    for kind, colour, hatch in (("air", ORANGE, "////"), ("digital", SKY, "")):
-        mean = [_mean_slots(runs, kind) for _, runs in paid]
+    for phase, colour, hatch in (("air", ORANGE, "////"), ("digital", SKY, "")):
+        mean = [_mean_slots(runs, phase) for _, runs in paid]
         axes.barh(
             labels,
             mean,
             left=start,
             height=0.6,
-            label=kind,
+            label=phase,
             color=colour,
             hatch=hatch,
             edgecolor="white",
@@ -229,8 +229,8 @@ def _slots(paid: list[tuple[_Series, list[Run]]]) -> "Figure":
 def _energy(paid: list[tuple[_Series, Devices]]) -> "Figure":
     """Energy of each device as a share of what its average power limit allows."""
     figure, (axes,) = _canvas(_COLUMN, 2.2)
-    for one, found in paid:
-        share = found.spent / found.allowed
+    for one, energy in paid:
+        share = energy.spent / energy.allowed
         axes.scatter(
             range(len(share)),
             share,

@@ -23,10 +23,10 @@ def recorded(groups: Groups) -> list[dict[str, Json]]:
         for run in runs
         if run.folder is not None
     ]
-    files = [(name, found) for name, found in files if found]
+    files = [(name, paths) for name, paths in files if paths]
     if not files:
         return []
-    size = max(len(_base64(record.read(found[0]).fading.gain)) for _, found in files)
+    size = max(len(_base64(record.read(paths[0]).fading.gain)) for _, paths in files)
     limit = min(ROUNDS, max(_BYTES // (2 * size), 1))
     if len(files) > limit:
         files = [files[i] for i in np.linspace(0, len(files) - 1, limit).round().astype(int)]
@@ -34,10 +34,10 @@ def recorded(groups: Groups) -> list[dict[str, Json]]:
     return [
         {
             "run": name,
-            "of": len(found),
-            "rounds": [_packed(record.read(p)) for p in _even(found, share)],
+            "of": len(paths),
+            "rounds": [_pack(record.read(p)) for p in _even(paths, share)],
         }
-        for name, found in files
+        for name, paths in files
     ]
 
 
@@ -48,7 +48,7 @@ def _even(items: list[Path], limit: int) -> list[Path]:
     return [items[i] for i in np.linspace(len(items) - 1, 0, limit).round().astype(int)[::-1]]
 
 
-def _packed(r: Record) -> dict[str, Json]:
+def _pack(r: Record) -> dict[str, Json]:
     """One round; arrays of numbers are base64 of float32 in C order."""
     plan, reasons = r.plan, list(Reason)
     n, m = r.fading.gain.shape

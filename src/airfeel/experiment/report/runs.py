@@ -27,7 +27,7 @@ _ASIDE = (Changes.NOTHING, Changes.RECORDS, Changes.SEED)
 
 def find(places: Sequence[Path]) -> list[Path]:
     """The run folders among and below some folders, each once, in the order given."""
-    found: dict[Path, Path] = {}
+    folders: dict[Path, Path] = {}
     for place in places:
         if not place.is_dir():
             raise BadInput(f"{place}: must be a run's folder, or a folder that holds some")
@@ -35,8 +35,8 @@ def find(places: Sequence[Path]) -> list[Path]:
         if not below:
             raise BadInput(f"{place}: holds no run (a run's folder has a rounds.csv)")
         for folder in below:
-            found.setdefault(folder.resolve(), folder)
-    return list(found.values())
+            folders.setdefault(folder.resolve(), folder)
+    return list(folders.values())
 
 
 def read(folder: Path) -> Run:
@@ -86,16 +86,16 @@ def extra_columns(groups: Groups) -> list[str]:
 
 def lacks(groups: Groups) -> list[str]:
     """What some runs did not store, so that it cannot be shown, in sentences."""
-    told: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
     for label, peers in groups.items():
         names = [n for n in ROUND_COLUMNS if any(n not in run.columns for run in peers)]
         if names:
-            told.setdefault(f"rounds.csv has no column {', '.join(names)}.", []).append(label)
+            notes.setdefault(f"rounds.csv has no column {', '.join(names)}.", []).append(label)
         if any(run.folder and not (run.folder / "devices.csv").exists() for run in peers):
-            told.setdefault("there is no devices.csv: no energy, no reasons.", []).append(label)
+            notes.setdefault("there is no devices.csv: no energy, no reasons.", []).append(label)
     return [
         f"{'All groups' if len(who) == len(groups) else ', '.join(who)}: {what}"
-        for what, who in told.items()
+        for what, who in notes.items()
     ]
 
 
@@ -144,12 +144,12 @@ def _summary(path: Path) -> dict[str, JsonValue]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise BadInput(f"{path}: must hold a table")
-    return found
+    return content
 
 
 def flat(sections: Mapping[str, Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -167,10 +167,10 @@ def _labels(experiments: Sequence[Experiment]) -> list[str]:
     """The scheme's name, with the settings that tell groups of one scheme apart."""
     every = [flat(settings_that_decide(e, _ASIDE)) for e in experiments]
     labels = []
-    for e, mine in zip(experiments, every, strict=True):
-        peers = [other for other in every if other["scheme.name"] == mine["scheme.name"]]
-        differ = [key for key in mine if any(other[key] != mine[key] for other in peers)]
-        words = [f"{key.partition('.')[2]}={_short(mine[key])}" for key in differ]
+    for e, own in zip(experiments, every, strict=True):
+        peers = [other for other in every if other["scheme.name"] == own["scheme.name"]]
+        differ = [key for key in own if any(other[key] != own[key] for other in peers)]
+        words = [f"{key.partition('.')[2]}={_short(own[key])}" for key in differ]
         labels.append(e.scheme.name + (f" ({', '.join(words)})" if words else ""))
     return _unique(labels)
 
@@ -186,8 +186,8 @@ def _unique(labels: list[str]) -> list[str]:
     for label in labels:
         seen[label] = seen.get(label, 0) + 1
     count = dict.fromkeys(seen, 0)
-    made = []
+    unique = []
     for label in labels:
         count[label] += 1
-        made.append(f"{label} #{count[label]}" if seen[label] > 1 else label)
-    return made
+        unique.append(f"{label} #{count[label]}" if seen[label] > 1 else label)
+    return unique

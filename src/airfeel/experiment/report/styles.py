@@ -28,14 +28,14 @@ def styles(labels: Sequence[str], free: Sequence[bool]) -> list[Style]:
     ]
     taken = {_OWN[label] for label in labels if label in _OWN}
     others = [i for i in range(len(every)) if i not in taken]
-    made, grey, next_one = [], 0, 0
+    chosen, grey, next_one = [], 0, 0
     for label, is_free in zip(labels, free, strict=True):
         if is_free:
-            made.append(Style(GREY, _DASHES[1 + grey % 3], "circle"))
+            chosen.append(Style(GREY, _DASHES[1 + grey % 3], "circle"))
             grey += 1
         elif label in _OWN:
-            made.append(every[_OWN[label]])
+            chosen.append(every[_OWN[label]])
         else:
-            made.append(every[others[next_one % len(others)]])
+            chosen.append(every[others[next_one % len(others)]])
             next_one += 1
-    return made
+    return chosen

@@ -26,26 +26,26 @@ def write(
         formats: html for the page; pdf, svg, png or pgf for figures.
         spare: runs that were left out, to be named.
     """
-    for kind in formats:
-        if kind not in ("html", *FORMATS):
-            raise BadInput(f"--format {kind}: must be html, {', '.join(FORMATS)}")
+    for name in formats:
+        if name not in ("html", *FORMATS):
+            raise BadInput(f"--format {name}: must be html, {', '.join(FORMATS)}")
     if (out / "rounds.csv").exists():
         raise BadInput(f"--out {out}: is a run's own folder; name another one")
     texts = {
         "summary.json": json.dumps(comparison(groups, spare), indent=2, allow_nan=False) + "\n",
         "summary.md": markdown(groups),
     }
-    figures = [kind for kind in formats if kind != "html"]
+    figures = [name for name in formats if name != "html"]
     if figures:
         texts["table.tex"] = latex(groups)
     if "html" in formats:
         texts["report.html"] = page(groups, spare)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        made = [
+        paths = [
             atomic.write(out / name, text.encode(), durable=False) for name, text in texts.items()
         ]
-        return made[::-1] + save_figures(groups, out, figures)
+        return paths[::-1] + save_figures(groups, out, figures)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 

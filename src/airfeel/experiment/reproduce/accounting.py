@@ -100,10 +100,10 @@ class _Book:
             ("TCS-H (0.2, 0.05) saves against TCS-D", 0.68, 0.2, "tcs-d"),
             ("TCS-H (0.5, 0.05) saves against Top-K", 0.75, 0.5, "top-k"),
         ):
-            mine = self.uplink.cost("tcs-h", phi, 0.05)
+            hybrid = self.uplink.cost("tcs-h", phi, 0.05)
             below = self.uplink.cost(other, 0.2, 0.05).slots(self.skies.any[:, 13])
             for setting, rate, why in self._heard(phi):
-                slots = mine.slots(rate).mean(axis=1)
+                slots = hybrid.slots(rate).mean(axis=1)
                 saved = ratio(slots, below).less()
                 verdict = "holds" if abs(saved.value - paper) <= _NEAR_SAVING else "same direction"
                 points = f"{round(100 * (saved.value - paper), 1) + 0.0:+} points: {why}"
@@ -137,14 +137,14 @@ class _Book:
         """Rounds of TCS-D for one round of Top-K."""
         u = self.uplink
         top, tcs = (u.cost(s, 0.2, 0.05) for s in ("top-k", "tcs-d"))
-        found = ratio(top.slots(self.skies.any[:, 11]), tcs.slots(self.skies.any[:, 11]))
+        rounds = ratio(top.slots(self.skies.any[:, 11]), tcs.slots(self.skies.any[:, 11]))
         paper = _ROUNDS["tcs-d"] / _ROUNDS["top-k"]
-        verdict = "holds" if abs(found.value / paper - 1.0) <= _NEAR_RATIO else "does not hold"
-        shown = f"{found.value:.4f} ± {found.half:.4f}"
+        verdict = "holds" if abs(rounds.value / paper - 1.0) <= _NEAR_RATIO else "does not hold"
+        shown = f"{rounds.value:.4f} ± {rounds.half:.4f}"
         why = f"the bits alone give {top.bits / tcs.bits:.4f}, whoever is heard"
         claim = "rounds of TCS-D for one of Top-K"
         setting = "11 heard in every round"
-        return Entry(claim, setting, f"{paper:.4f}", (found,), shown, verdict, why)
+        return Entry(claim, setting, f"{paper:.4f}", (rounds,), shown, verdict, why)
 
     def within_budget(self) -> Iterator[Entry]:
         """Rounds of TCS-D and Top-K within the budget: both readings, both picks, all powers."""
@@ -183,8 +183,8 @@ class _Book:
         """From independent runs, each with its own sky and a C of about as many rounds as draws."""
         slots = round(max(self.draws, 50) * 1e6 * static.value)
         seeds = range(self.seed + 1, self.seed + 1 + _REPLICAS)
-        found = [spend_later(self.uplink, count, slots, seed) for seed in seeds]
-        return static.times(mean(np.array(found)))
+        shares = [spend_later(self.uplink, count, slots, seed) for seed in seeds]
+        return static.times(mean(np.array(shares)))
 
     def hybrid_rounds(self) -> Iterator[Entry]:
         """Whether the budget pays for all 20000 rounds of TCS-H, with 11 heard on average."""

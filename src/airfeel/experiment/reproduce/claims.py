@@ -41,23 +41,23 @@ class Judged:
     seeds: int = 0
 
 
-def judge_all(found: Found, known: dict[str, Curve], splits: Iterable[str]) -> list[Judged]:
+def judge_all(stored: Found, curves: dict[str, Curve], splits: Iterable[str]) -> list[Judged]:
     """Every claim of some splits (iid, noniid, sparse), in the paper's order."""
     wanted = set(splits)
-    return [judge(claim, found, known) for claim in CLAIMS if claim.split in wanted]
+    return [judge(claim, stored, curves) for claim in CLAIMS if claim.split in wanted]
 
 
-def judge(claim: Claim, found: Found, known: dict[str, Curve]) -> Judged:
+def judge(claim: Claim, stored: Found, curves: dict[str, Curve]) -> Judged:
     """One claim, over the seeds that all its curves have run."""
-    missing = [name for name in claim.curves if name not in found]
+    missing = [name for name in claim.curves if name not in stored]
     if missing:
         return Judged(claim, NOT_REACHED, f"no run of {missing[0]}")
-    runs = [{run.experiment.run.seed: run for run in found[name]} for name in claim.curves]
+    runs = [{run.experiment.run.seed: run for run in stored[name]} for name in claim.curves]
     seeds = sorted(set.intersection(*(set(group) for group in runs)))
     if not seeds:
         return Judged(claim, NOT_REACHED, "no seed that all its curves have run")
     teams = [[group[seed] for group in runs] for seed in seeds]
-    full = [known[name].rounds for name in claim.curves]
+    full = [curves[name].rounds for name in claim.curves]
     reach = _reach(claim, teams, full)
     mean, spread = mean_and_spread([claim.measure(team, reach) for team in teams])
     words = _words(claim, teams, full, reach)
@@ -143,12 +143,12 @@ def sheet(judged: Sequence[Judged], notes: Sequence[str] = ()) -> Sheet:
 
 
 def bits_sheet(
-    found: Found, known: dict[str, Curve], names: Iterable[str], notes: Sequence[str] = ()
+    stored: Found, curves: dict[str, Curve], names: Iterable[str], notes: Sequence[str] = ()
 ) -> Sheet:
     """The quantisation study: accuracy and slots per round by bits per value, with Lemma 1."""
     rows = []
     for name in names:
-        curve, runs = known[name], found.get(name, [])
+        curve, runs = curves[name], stored.get(name, [])
         scheme = curve.experiment.scheme
         k_local, most = round(scheme.local_sparsity * Uplink().dim), 4 ** (scheme.bits - 1)
         allowed = f"{k_local:,} {'<' if k_local < most else '≥'} {most:,}"

@@ -60,30 +60,30 @@ def curves() -> dict[str, Curve]:
 
 def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
     """The curves of a set, or those named in `only`."""
-    known = curves()
+    by_name = curves()
     for name in only:
-        if name not in known:
-            raise BadInput(f"--only {name}: must be one of {', '.join(known)}")
-    return [known[name] for name in only or SETS[which]]
+        if name not in by_name:
+            raise BadInput(f"--only {name}: must be one of {', '.join(by_name)}")
+    return [by_name[name] for name in only or SETS[which]]
 
 
-def match(places: Iterable[Path], known: Iterable[Curve]) -> tuple[Found, list[Run]]:
+def match(places: Iterable[Path], wanted: Iterable[Curve]) -> tuple[Found, list[Run]]:
     """Stored runs by curve, and those that belong to none or of which a longer one is there.
 
     A run belongs to a curve if it differs in nothing but the seed, how long it is, how often it
     looks, and where and how fast it is computed.
     """
-    by_settings = {repr(essence(c.experiment)): c.name for c in known}
-    found: Found = {}
+    by_settings = {repr(essence(c.experiment)): c.name for c in wanted}
+    stored: Found = {}
     spare = []
-    for run in sorted(_stored(places), key=lambda r: -int(r.columns["round"][-1])):
+    for run in sorted(_read_begun(places), key=lambda r: -int(r.columns["round"][-1])):
         name = by_settings.get(repr(essence(run.experiment)))
-        mates = found.setdefault(name, []) if name else []
+        mates = stored.setdefault(name, []) if name else []
         if name is None or any(_seed(run) == _seed(mate) for mate in mates):
             spare.append(run)
         else:
             mates.append(run)
-    return {name: sorted(runs, key=_seed) for name, runs in found.items()}, spare
+    return {name: sorted(runs, key=_seed) for name, runs in stored.items()}, spare
 
 
 def essence(e: Experiment) -> dict[str, dict[str, JsonValue]]:
@@ -104,7 +104,7 @@ def essence(e: Experiment) -> dict[str, dict[str, JsonValue]]:
     return table
 
 
-def _stored(places: Iterable[Path]) -> list[Run]:
+def _read_begun(places: Iterable[Path]) -> list[Run]:
     """The runs that have played a round, among some folders or directly inside them."""
     folders: dict[Path, Path] = {}
     for place in places:

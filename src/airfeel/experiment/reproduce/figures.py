@@ -67,25 +67,25 @@ def write(make: "Callable[[], Figure]", path: Path) -> Path:
             raise BadInput(f"--out {path}: cannot be written ({error})") from error
 
 
-def save_paper(found: Found, known: dict[str, Curve], out: Path, kind: str = "png") -> list[Path]:
+def save_paper(stored: Found, curves: dict[str, Curve], out: Path, kind: str = "png") -> list[Path]:
     """Every figure that the rows can fill: one per split, one of its devices, and starvation."""
-    made = []
+    paths = []
     for split, title in _TITLES.items():
-        names = [name for name in SETS[split] if name in found]
-        if split == "sparse" and names and "noniid-fedavg" in found:
+        names = [name for name in SETS[split] if name in stored]
+        if split == "sparse" and names and "noniid-fedavg" in stored:
             names.append("noniid-fedavg")
         if not all(name.endswith("fedavg") for name in names):
-            groups = {known[name].label: found[name] for name in names}
+            groups = {curves[name].label: stored[name] for name in names}
             strokes = [_STROKES[_scheme(name)] for name in names]
             for draw, what in ((accuracy_figure, ""), (devices_figure, "-devices")):
                 path = out / f"{split}{what}.{kind}"
-                made.append(write(partial(draw, groups, strokes, title), path))
-    if "noniid-sparse-tcs-h" in found:
+                paths.append(write(partial(draw, groups, strokes, title), path))
+    if "noniid-sparse-tcs-h" in stored:
         names = ["noniid-sparse-tcs-h", "noniid-sparse-tcs-d", "noniid-tcs-h"]
-        names = [name for name in names if name in found]
-        groups = {known[name].label: found[name] for name in names}
-        made.append(write(partial(starvation_figure, groups), out / f"starvation.{kind}"))
-    return made
+        names = [name for name in names if name in stored]
+        groups = {curves[name].label: stored[name] for name in names}
+        paths.append(write(partial(starvation_figure, groups), out / f"starvation.{kind}"))
+    return paths
 
 
 def _scheme(name: str) -> str:
@@ -135,7 +135,7 @@ def starvation_figure(groups: Groups) -> "Figure":
         draw_band(heard, each_round(runs, "scheduled", _FEW)[0], stroke, label)
         draw_band(learnt, accuracy_band(runs, "round"), stroke, label, 100.0)
         if not np.isnan(column(runs[0], "needed_median")).all():
-            curve = each_round([_asked(r) for r in runs], "asked", _FEW)[0]
+            curve = each_round([_with_asked(r) for r in runs], "asked", _FEW)[0]
             asked.plot(curve.x, curve.mean, color=colour)  # no band: it may not reach 0 here
     asked.axhline(1.0, color=RULE, ls="--", lw=1.0)
     for axes in (heard, asked, learnt):  # a much longer run would press the others together
@@ -153,7 +153,7 @@ def _devices_axis(axes: "Axes", groups: Groups) -> None:
     axes.locator_params(axis="y", integer=True, steps=[1, 2, 5, 10])
 
 
-def _asked(run: Run) -> Run:
+def _with_asked(run: Run) -> Run:
     ratio = column(run, "needed_median") / column(run, "budget_median")
     return Run(run.experiment, run.columns | {"asked": ratio}, run.summary, folder=run.folder)
 

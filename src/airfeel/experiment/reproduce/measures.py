@@ -100,8 +100,8 @@ def mean_of(column: str, share: bool = False) -> Measure:
     def measure(runs: Sequence[Run], reach: Reach) -> float:
         (run,) = runs
         values = column_of(run, column)[reach.start + 1 : reach.rounds + 1].astype(float)
-        known = values[~np.isnan(values)]
-        mean = float(known.mean()) if len(known) else math.nan
+        measured = values[~np.isnan(values)]
+        mean = float(measured.mean()) if len(measured) else math.nan
         return mean / run.experiment.training.devices if share else mean
 
     return measure

@@ -27,17 +27,17 @@ _DIGITS = 6
 
 
 def export(
-    places: list[Path], to: Path, known: dict[str, Curve], others: bool = False
+    places: list[Path], to: Path, curves: dict[str, Curve], others: bool = False
 ) -> tuple[list[Path], list[Run]]:
     """Copy the runs of the paper's curves; where they went, and the runs that were left out.
 
     With `others` the rest is copied too, such as the points of a study, under their folders' names.
     """
-    found, spare = match(places, known.values())
-    made = [_copy(run, to / _name(name, run)) for name, runs in found.items() for run in runs]
+    stored, spare = match(places, curves.values())
+    copies = [_copy(run, to / _name(name, run)) for name, runs in stored.items() for run in runs]
     if others:
-        made += [_copy(run, to / run.folder.name) for run in spare if run.folder]
-    return made, [] if others else spare
+        copies += [_copy(run, to / run.folder.name) for run in spare if run.folder]
+    return copies, [] if others else spare
 
 
 def _name(curve: str, run: Run) -> str:

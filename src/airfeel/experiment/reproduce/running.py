@@ -28,7 +28,7 @@ def trials(
     data_dir: Path | None = None,
 ) -> list[Trial]:
     """The runs of some curves, seed by seed, with `scale` times the paper's rounds."""
-    made = []
+    planned = []
     for seed in seeds:
         for curve in wanted:
             e = curve.experiment
@@ -39,8 +39,8 @@ def trials(
             if data_dir:
                 changed["data"] = e.data.model_copy(update={"dir": str(data_dir)})
             e = e.model_copy(update=changed)
-            made.append(Trial(curve.name, e, folder_of(out, curve.name, e)))
-    return made
+            planned.append(Trial(curve.name, e, folder_of(out, curve.name, e)))
+    return planned
 
 
 def scaled(curve: Curve, scale: float) -> int:

@@ -105,8 +105,8 @@ def draw_skies(
 
 def _slowest(uplink: Uplink, gain2: Float64[Array, "k M"]) -> float:
     power, bits = np.full(len(gain2), uplink.power), np.ones(len(gain2))
-    found = Paper()(Links(power, gain2, uplink.noise, bits))
-    return float(rates(found.power, gain2, uplink.noise).min())
+    allocation = Paper()(Links(power, gain2, uplink.noise, bits))
+    return float(rates(allocation.power, gain2, uplink.noise).min())
 
 
 def spend_later(uplink: Uplink, count: int | float, slots: int, seed: int) -> float:
@@ -128,12 +128,12 @@ def spend_later(uplink: Uplink, count: int | float, slots: int, seed: int) -> fl
         dice = streams.rng("invite", played + 1).random(n)
         invited = lowest(dice, count, power) if isinstance(count, int) else dice < count
         fading = Fading(uplink.sky(streams, played + 1), uplink.noise)
-        found = divide(np.flatnonzero(invited), power, fading, bits, allocate)
-        if used + found.slots > slots:
+        division = divide(np.flatnonzero(invited), power, fading, bits, allocate)
+        if used + division.slots > slots:
             return used / static
         static += divide(np.flatnonzero(invited), limit, fading, bits, allocate).slots
-        spent += found.own_slots * found.power.sum(axis=1)
-        used, played = used + found.slots, played + 1
+        spent += division.own_slots * division.power.sum(axis=1)
+        used, played = used + division.slots, played + 1
 
 
 @dataclass(frozen=True)

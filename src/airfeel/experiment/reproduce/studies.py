@@ -54,9 +54,9 @@ def by_difference(runs: Sequence[Run]) -> Groups:
     every = [flat(essence(run.experiment)) for run in runs]
     usual = {key: Counter(repr(f.get(key)) for f in every).most_common(1)[0][0] for key in every[0]}
     groups: Groups = defaultdict(list)
-    for run, mine in zip(runs, every, strict=True):
-        differ = [key for key in usual if repr(mine.get(key)) != usual[key]]
-        words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(mine[k])}" for k in differ]
+    for run, own in zip(runs, every, strict=True):
+        differ = [key for key in usual if repr(own.get(key)) != usual[key]]
+        words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(own[k])}" for k in differ]
         groups[", ".join(words) or "unchanged"].append(run)
     first = sorted(groups, key=lambda label: (label != "unchanged", label))
     return {label: groups[label] for label in first}
