@@ -212,7 +212,7 @@ def stacked(
 def compiled(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
-    """`Native`, or an error that says why it cannot train this model; arguments as for `fastest`."""
+    """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
     why = _not_native(model, data, rule or PlainSGD(), dropout)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
