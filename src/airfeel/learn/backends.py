@@ -203,7 +203,7 @@ def fastest(
 def stacked(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
-    """`Stacked`, which has no dropout."""
+    """`Stacked`, which has no dropout; arguments as for `fastest`."""
     if dropout:
         raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
     return Stacked(model, data, rule or PlainSGD())
@@ -212,7 +212,7 @@ def stacked(
 def compiled(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
-    """`Native`, or a word on why the kernel cannot train this model."""
+    """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
     why = _not_native(model, data, rule or PlainSGD(), dropout)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")

@@ -37,7 +37,11 @@ class Dropout(nn.Module):
 
 
 def paper_cnn(shape: Shape, classes: int, *, dropout: Drop = 0.0) -> nn.Module:
-    """The paper's network: 258 898 parameters for 3×32×32 inputs and 10 classes."""
+    """The paper's network: 258 898 parameters for 3×32×32 inputs and 10 classes (section V).
+
+    >>> sum(p.numel() for p in paper_cnn((3, 32, 32), 10).parameters())
+    258898
+    """
     c, h, w = shape
     _classifies("paper-cnn", classes)
     side = [((n - 4) // 2 - 4) // 2 for n in (h, w)]
