@@ -65,7 +65,7 @@ def read(path: Path) -> Record:
         _check(arrays, facts["reason"])
         fading = Fading(arrays.pop("gain"), facts.pop("noise"))
         number, reasons = facts.pop("round"), tuple(Reason(r) for r in facts.pop("reason"))
-        facts = {k: math.nan if v is None else v for k, v in facts.items()}
+        facts = {k: v for k, v in facts.items() if v is not None}  # null is the field's default
         return Record(number, fading, Plan(reason=reasons, **arrays, **facts))
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path}: is not a recorded round that can be read ({error})") from error
