@@ -34,6 +34,7 @@ class Truncated:
 
     allocate: Allocator
     power_scalar: Series
+    alpha: float | tuple[float, ...]
     weakest: Annotated[Positive, about("smallest |h| that is inverted")] = 0.3
 
     def __call__(self, turn, said, fading):
@@ -43,7 +44,9 @@ class Truncated:
         amplitude = np.divide(scalar, gain, out=np.zeros_like(gain), where=strong)
         needed = np.full(world.devices, np.nan)
         needed[said.devices] = spent_energy(said.energy, amplitude[said.devices])
-        budget = allowed_energy(1.0, power, air_slots(said.symbols.shape[1], world.subchannels))
+        budget = allowed_energy(
+            self.alpha, power, air_slots(said.symbols.shape[1], world.subchannels)
+        )
         reason = first_reasons(said, power)
         candidate = reason == Reason.SCHEDULED
         reason[candidate & ~(needed <= budget)] = Reason.TOO_LOUD

@@ -12,16 +12,24 @@ from airfeel.types import BadInput, Carries, Happened, Scheme, Turn
 Arrays = Mapping[str, np.ndarray | Tensor]
 
 
-def remembering(part: object) -> Iterator[Carries]:
-    """All parts that remember: a scheme's own, and parts inside parts."""
-    if isinstance(part, Carries):
-        yield part
+def remembering(scheme: object) -> list[Carries]:
+    """All parts that remember: a scheme's own, and parts inside parts; each once.
+
+    Args:
+        scheme: a scheme, or any part.
+    """
+    return list({id(part): part for part in _parts(scheme) if isinstance(part, Carries)}.values())
+
+
+def _parts(part: object) -> Iterator[object]:
+    """A part and all that is within it."""
+    yield part
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
-            yield from remembering(getattr(part, field.name))
+            yield from _parts(getattr(part, field.name))
     elif isinstance(part, tuple):
         for inner in part:
-            yield from remembering(inner)
+            yield from _parts(inner)
 
 
 def begin(scheme: Scheme, turn: Turn) -> Arrays:

@@ -39,10 +39,11 @@ class Catalogue(Mapping[str, Entry]):
     """The parts of one kind by name.
 
     kind: what they are, in the plural. key: the setting that names one, blamed for bad choices.
+    makes: `module:Protocol` of what a factory must make.
     """
 
-    def __init__(self, kind: str, key: str, entries: Mapping[str, Entry]) -> None:
-        self.kind, self.key = kind, key
+    def __init__(self, kind: str, key: str, entries: Mapping[str, Entry], makes: str = "") -> None:
+        self.kind, self.key, self.makes = kind, key, makes
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> Entry:
@@ -74,7 +75,7 @@ class Catalogue(Mapping[str, Entry]):
             raise BadInput(f"{key} = {name!r}: must be one of {legal}, or module:factory{hint}")
         try:
             factory = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
         if not callable(factory):
             raise BadInput(f"{key} = {name!r}: must name something that can be called")
@@ -83,7 +84,10 @@ class Catalogue(Mapping[str, Entry]):
     def settings(self, name: str) -> dict[str, inspect.Parameter]:
         """The parameters of a part's factory, those that the name fixes aside."""
         fixed = self[name].fixed if name in self else {}
-        parameters = inspect.signature(self.find(name)).parameters
+        try:
+            parameters = inspect.signature(self.find(name)).parameters
+        except ValueError:  # of a builtin: it can be called, but does not say how
+            return {}
         return {k: p for k, p in parameters.items() if k not in fixed}
 
     def make(self, choice: Choice, key: str = "", /, **facts: Any) -> Any:
@@ -103,12 +107,28 @@ class Catalogue(Mapping[str, Entry]):
         ]
         if missing:
             raise BadInput(f"{key}.{missing[0]}: must be given, {name!r} has no default for it")
-        return factory(**arguments)
+        try:
+            part = factory(**arguments)
+        except BadInput:
+            raise
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{key} = {name!r}: cannot be made ({error})") from error
+        if self.makes and not isinstance(part, _found(self.makes)):
+            wanted, made = self.makes.partition(":")[2], type(part).__name__
+            raise BadInput(f"{key} = {name!r}: must make a {wanted}, made {made}")
+        return part
 
     def field_types(self, name: str) -> Table:
         """The type of each setting of a part, ranges and help among its annotations."""
         hints = _hints(self.find(name))
         return {k: hints.get(k, Any) for k in self.settings(name)}
+
+
+def _found(where: str) -> type:
+    """The Protocol that is told as text, imported when a part is made."""
+    module, _, attribute = where.partition(":")
+    protocol: type = getattr(importlib.import_module(module), attribute)
+    return protocol
 
 
 def name_of(choice: Choice) -> str:

@@ -36,11 +36,13 @@ FADINGS = Catalogue(
         "rician": Entry("airfeel.radio.fading:Rician", "a line of sight, and scattered paths"),
         "trace": Entry("airfeel.radio.fading:Trace", "measured gains from an .npy file"),
     },
+    makes="airfeel.radio.fading:Draw",
 )
 SKIES = Catalogue(
     "skies",
     "scheme.fade",
     {"block": Entry("airfeel.radio.fading:Sky", "block fading: one draw of gains per round")},
+    makes="airfeel.types:Fade",
 )
 INVITES = Catalogue(
     "invitations (who trains)",
@@ -62,6 +64,7 @@ INVITES = Catalogue(
             "the same over the share of late rounds in which they were heard",
         ),
     },
+    makes="airfeel.types:Invite",
 )
 SCHEDULES = {  # who speaks, of those who trained: rules within a plan
     "power": "who can afford the air (tcs-h)",
@@ -78,6 +81,7 @@ CODECS = Catalogue(
         "top-k": Entry("airfeel.compress.codecs:TopK", "each device's own largest entries"),
         "whole": Entry("airfeel.compress.codecs:Whole", "everything, as it is"),
     },
+    makes="airfeel.types:Codec",
 )
 MASKS = Catalogue(
     "mask rules",
@@ -87,6 +91,7 @@ MASKS = Catalogue(
             "airfeel.compress.mask_rules:Top", "the largest entries of the last global update"
         )
     },
+    makes="airfeel.types:Mask",
 )
 MEMORIES = Catalogue(
     "memories",
@@ -97,6 +102,7 @@ MEMORIES = Catalogue(
         ),
         "none": Entry("airfeel.compress.memory:NoMemory", "what was not sent is lost"),
     },
+    makes="airfeel.types:Memory",
 )
 PLANS = Catalogue(
     "plans",
@@ -108,6 +114,7 @@ PLANS = Catalogue(
         "digital": Entry("airfeel.radio.plan:DigitalPlan", "whoever trained speaks, digitally"),
         "free": Entry("airfeel.radio.plan:FreePlan", "whoever trained is heard, at no cost"),
     },
+    makes="airfeel.types:MakePlan",
 )
 TRANSMITS = Catalogue(
     "transmissions",
@@ -116,16 +123,19 @@ TRANSMITS = Catalogue(
         "hybrid": Entry("airfeel.radio.air:Hybrid", "global parts by air, own parts digitally"),
         "digital": Entry("airfeel.radio.digital:Orthogonal", "all parts digitally"),
     },
+    makes="airfeel.types:Transmit",
 )
 STEPS = Catalogue(
     "server steps",
     "scheme.step",
     {"add": Entry("airfeel.server.steps:Add", "the model moves by the update itself")},
+    makes="airfeel.types:Step",
 )
 METERS = Catalogue(
     "meters",
     "radio.meters",
     {"latency": Entry("airfeel.radio.meters:Latency", "seconds of the uplink in a round")},
+    makes="airfeel.types:Meter",
 )
 ALLOCATORS = Catalogue(
     "allocators",
@@ -148,6 +158,7 @@ ALLOCATORS = Catalogue(
         "sum-rate": Entry("airfeel.radio.allocators.plain:SumRate", "the largest sum of rates"),
         "round-robin": Entry("airfeel.radio.allocators.plain:RoundRobin", "in turn"),
     },
+    makes="airfeel.radio.links:Allocator",
 )
 RULES = Catalogue(
     "local rules",
@@ -157,6 +168,7 @@ RULES = Catalogue(
         "momentum": Entry("airfeel.learn.rules:Momentum", "heavy-ball momentum within a round"),
         "proximal": Entry("airfeel.learn.rules:Proximal", "FedProx's pull to the global model"),
     },
+    makes="airfeel.learn.rules:Rule",
 )
 SERIES = Catalogue(
     "series over rounds",
@@ -166,6 +178,7 @@ SERIES = Catalogue(
         "step": Entry("airfeel.learn.series:Stairs", "times a factor every so many rounds"),
         "1/t": Entry("airfeel.learn.series:Inverse", "falls like 1/t"),
     },
+    makes="collections.abc:Callable",
 )
 BACKENDS = Catalogue(
     "backends",
@@ -176,6 +189,7 @@ BACKENDS = Catalogue(
         "stacked": Entry("airfeel.learn.backends:stacked", "devices at once; a GPU, small models"),
         "native": Entry("airfeel.learn.backends:compiled", "a C++ kernel, float32 on a CPU"),
     },
+    makes="airfeel.learn.backends:Backend",
 )
 DATASETS = Catalogue(
     "data sets",
@@ -214,6 +228,7 @@ PARTITIONS = Catalogue(
         ),
         "fixed-size": Entry("airfeel.data.shards:FixedSize", "so many samples on each device"),
     },
+    makes="airfeel.data.shards:Partition",
 )
 MODELS = Catalogue(
     "models",
@@ -236,5 +251,6 @@ LOGGERS = Catalogue(
     "loggers",
     "run.loggers",
     {"tensorboard": Entry("airfeel.experiment.loggers:TensorBoard", "event files of TensorBoard")},
+    makes="airfeel.experiment.loop:Watcher",
 )
 CATALOGUES = tuple(each for each in tuple(globals().values()) if isinstance(each, Catalogue))

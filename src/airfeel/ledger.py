@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from airfeel.compress.masks import overlap
@@ -18,6 +18,7 @@ from airfeel.types import (
     Happened,
     Meter,
     Plan,
+    Reading,
     Report,
     Said,
     Turn,
@@ -48,10 +49,24 @@ def account(
         if set(reading.columns) != set(meter.columns):
             wrong = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
             raise BadInput(f"meter {type(meter).__name__}: {wrong}")
-        slots += reading.slots
-        energy = energy if reading.energy is None else energy + reading.energy
-        columns |= reading.columns
+        slots += _slots(meter, reading.slots)
+        energy = energy if reading.energy is None else energy + _energies(meter, reading, turn)
+        columns |= {name: float(value) for name, value in reading.columns.items()}
     return Costs(costs.slots_air, costs.slots_digital, costs.bits, energy, slots, columns)
+
+
+def _slots(meter: Meter, slots: int) -> int:
+    if slots < 0 or int(slots) != slots:
+        raise BadInput(f"meter {type(meter).__name__}: slots = {slots}: must be a number from 0")
+    return int(slots)
+
+
+def _energies(meter: Meter, reading: Reading, turn: Turn) -> Float64[np.ndarray, "N"]:
+    energy = np.asarray(reading.energy, dtype=np.float64)
+    if energy.shape != (turn.world.devices,) or not np.isfinite(energy).all() or energy.min() < 0:
+        wanted = f"must be {turn.world.devices} finite numbers from 0"
+        raise BadInput(f"meter {type(meter).__name__}: energy of shape {energy.shape}: {wanted}")
+    return energy
 
 
 def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:

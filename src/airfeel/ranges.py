@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Each = Positive | tuple[Positive, ...]  # one, or one for each device
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Below1 = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, strict=True)]

@@ -57,9 +57,9 @@ def play_round(
     decoded = None if received is None or idle else codec.decode(turn, agreed, received)
     moved = torch.zeros_like(state.theta) if decoded is None else scheme.step(turn, decoded)
     ideal = engine.ideal(plan.active) if measure and plan.active.any() else None
-    happened = Happened(fading, invited, said, plan, delivery, costs, idle, decoded, moved)
-    report = report_on(turn, happened, codec.columns, ideal)
-    after = settle(scheme, turn, happened)
+    all_ = Happened(fading, invited, said, plan, delivery, costs, idle, received, decoded, moved)
+    report = report_on(turn, all_, codec.columns, ideal)
+    after = settle(scheme, turn, all_)
     engine.commit(delivery)
     return after, report
 

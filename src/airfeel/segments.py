@@ -1,7 +1,7 @@
 """How values are laid on sub-channels: in index order, in M segments, longer ones first."""
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Int, Shaped
 
 
 def air_slots(values: int, subchannels: int) -> int:
@@ -31,7 +31,7 @@ def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
     return short + (np.arange(subchannels) < rest)
 
 
-def by_value(each: Float64[np.ndarray, "*n M"], values: int) -> Float64[np.ndarray, "*n {values}"]:
+def by_value(each: Shaped[np.ndarray, "*n M"], values: int) -> Shaped[np.ndarray, "*n {values}"]:
     """A number for each sub-channel as one for each of K values: that of the value's segment.
 
     Args:

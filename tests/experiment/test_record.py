@@ -13,7 +13,7 @@ def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
     reports = [report for _, _, report, _ in play_small(scheme, 3)]
     for report in reversed(reports):
         record.save(tmp_path, report)
-    read = record.read_all(tmp_path)
+    read = [record.read(p) for p in record.paths(tmp_path)]
     assert [r.round for r in read] == [1, 2, 3]
     for found, report in zip(read, reports, strict=True):
         assert same(found.fading, report.fading)
@@ -37,9 +37,13 @@ def test_only_whole_files_stay_and_order_is_by_round(tmp_path):
     report = play_small("tcs-h", 1)[0][2]
     for number in (1_000_000, 999_999, 7):
         record.save(tmp_path, dataclasses.replace(report, round=number))
-    assert [r.round for r in record.read_all(tmp_path)] == [7, 999_999, 1_000_000]
+    assert [r.round for r in [record.read(p) for p in record.paths(tmp_path)]] == [
+        7,
+        999_999,
+        1_000_000,
+    ]
     assert {p.suffix for p in (tmp_path / "records").iterdir()} == {".safetensors"}
-    assert record.read_all(tmp_path / "elsewhere") == []
+    assert [record.read(p) for p in record.paths(tmp_path / "elsewhere")] == []
 
 
 def test_every_damage_is_one_line(tmp_path):
@@ -65,4 +69,4 @@ def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
         tmp_path, dataclasses.replace(report, plan=dataclasses.replace(report.plan, owner=owner))
     )
     with pytest.raises(BadInput, match="owner names a device that is not there"):
-        record.read_all(tmp_path)
+        [record.read(p) for p in record.paths(tmp_path)]

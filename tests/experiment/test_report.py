@@ -302,7 +302,7 @@ def test_recorded_rounds_are_spread_evenly_and_limited(one, monkeypatch):
     monkeypatch.setattr("airfeel.experiment.report.inspector.ROUNDS", 2)
     (only,) = recorded(groups)
     assert ([r["round"] for r in only["rounds"]], only["of"]) == ([4, 12], 3)
-    first = record.read_all(one)[0]
+    first = record.read(record.paths(one)[0])
     shown = only["rounds"][0]
     gain = np.frombuffer(base64.b64decode(shown["gain"]), "<f4").reshape(6, 8)
     assert np.array_equal(gain, first.fading.gain.astype("f4"))

@@ -15,10 +15,12 @@ from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.compress.quantize import UNQUANTISED, check_bits, quantize
 from airfeel.compress.spelling import Spelling
-from airfeel.ranges import about
+from airfeel.ranges import Count, about
+from airfeel.ranges import Whole as WholeNumber
+from airfeel.segments import by_value
 from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
 
-Dim = Annotated[int, about("d, numbers in the model")]
+Dim = Annotated[Count, about("d, numbers in the model")]
 Bits = Annotated[int, about("q, bits of a value: 2 to 24, or 32")]
 Strict = Annotated[bool, about("charge 32 bits for each quantiser's norm")]
 Whom = Annotated[Divide, about("whom the mean is over")]
@@ -66,8 +68,8 @@ class TimeCorrelated:
     """
 
     dim: Dim
-    k_global: Annotated[int, about("K[g], entries of the shared mask")]
-    k_local: Annotated[int, about("K[l], entries of each device's own")]
+    k_global: Annotated[WholeNumber, about("K[g], entries of the shared mask")]
+    k_local: Annotated[WholeNumber, about("K[l], entries of each device's own")]
     bits: Bits
     analog: Annotated[bool, about("whether the shared part goes by air, unquantised")] = True
     strict: Strict = False
@@ -109,7 +111,7 @@ class TimeCorrelated:
         agreed: Agreed,
         devices: Int64[np.ndarray, "n"],
         dice: Float64[np.ndarray, "n W"],
-        grant: Float64[np.ndarray, "n"] | None = None,
+        grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words:
         """x on the global mask, and Q(x) on the local one."""
         common = x.index_select(-1, agreed.support)
@@ -132,7 +134,7 @@ class TopK:
     """
 
     dim: Dim
-    k: Annotated[int, about("K, entries of each device")]
+    k: Annotated[WholeNumber, about("K, entries of each device")]
     bits: Bits
     strict: Strict = False
     memory: Memory = field(default_factory=ErrorMemory)
@@ -166,7 +168,7 @@ class TopK:
         agreed: Agreed,
         devices: Int64[np.ndarray, "n"],
         dice: Float64[np.ndarray, "n W"],
-        grant: Float64[np.ndarray, "n"] | None = None,
+        grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words:
         """Q(x) on each device's own mask."""
         index = top_k(x, self.k)
@@ -205,7 +207,7 @@ class Whole:
         agreed: Agreed,
         devices: Int64[np.ndarray, "n"],
         dice: Float64[np.ndarray, "n W"],
-        grant: Float64[np.ndarray, "n"] | None = None,
+        grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words:
         """x itself."""
         return Words(x, agreed.support.new_empty((*x.shape[:-1], 0)), x[..., :0])
@@ -244,4 +246,7 @@ def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "ac
     world = turn.world
     update = average(received, agreed.support, world.dim, world.devices, divide)
     count = world.devices if divide == "all" else max(received.count, 1)
-    return Decoded(update, (agreed.support, received.index), received.noise / count**2)
+    heard, support = received.heard > 0, agreed.support
+    if not heard.all() and len(support) == len(received.signal):  # nobody was heard there
+        support = support[torch.from_numpy(by_value(heard, len(support))).to(support.device)]
+    return Decoded(update, (support, received.index), received.noise / count**2)

@@ -59,7 +59,7 @@ class Shard:
         rest = len(world.power) - devices.stop
         world = replace(world, shards=none * devices.start + shards + none * rest)
         self._engine = Threads(world, 1, memory, devices, buffers)
-        self._state = _blank(world)
+        self._state = State.bare(world.model.initial(), len(world.power))
 
     def ready(self) -> None:
         """Answers once the actor is there."""
@@ -127,7 +127,7 @@ class RayEngine:
         self._actors: list[Any] = []
         self._commits: list[Any] = []
         self._here = Threads(world, memory=memory, devices=range(0), buffers=buffers)  # evaluates
-        self._known = _blank(world)  # what the actors know
+        self._known = State.bare(world.model.initial(), len(world.power))  # what the actors know
         try:
             self._share_out(world, actors, memory)
         except BaseException:
@@ -262,13 +262,6 @@ def _split(devices: int, parts: int) -> list[range]:
     """Consecutive ids, shared out as evenly as can be."""
     bounds = [devices * i // parts for i in range(parts + 1)]
     return [range(*pair) for pair in pairwise(bounds)]
-
-
-def _blank(world: World) -> State:
-    """The state before any round."""
-    theta = world.model.initial()
-    nothing = torch.zeros(0, dtype=torch.int64)
-    return State(-1, theta, theta * 0, nothing, np.zeros(len(world.power)))
 
 
 def _news(last: State, state: State) -> _News:

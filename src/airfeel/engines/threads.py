@@ -146,8 +146,8 @@ class Threads:
             rows = slice(first, first + len(part))
             x = self._x[rows]
             finite = memory.compensate(delta, self._held, part - self.devices.start, x)
-            grant = None if invited.grant is None else invited.grant[part]
-            sheet.write(rows, finite, loss, codec.encode(x, agreed, part, level_dice, grant))
+            words = codec.encode(x, agreed, part, level_dice, invited.grant)
+            sheet.write(rows, finite, loss, words)
 
         list(self._pool.map(work, range(0, len(devices), size)))
         said = sheet.said(devices, agreed, like=self._x)

@@ -1,6 +1,7 @@
 """From a scheme's name, and parts chosen in its place, to a Scheme."""
 
 import dataclasses
+import inspect
 from collections.abc import Sequence
 
 from airfeel.catalogue import Catalogue, Choice, Table, name_of
@@ -21,8 +22,8 @@ from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
 from airfeel.types import BadInput, Scheme, World
 
-_REPLACED = {"fade": SKIES, "invite": INVITES, "codec": CODECS, "plan": PLANS}
-_REPLACED |= {"transmit": TRANSMITS}
+_REPLACED = {"fade": SKIES, "invite": INVITES, "transmit": TRANSMITS}
+_REPLACED |= {"codec": CODECS, "plan": PLANS}  # a codec may ask whether values go by air
 _WITHIN: dict[str, Catalogue] = {"mask": MASKS, "memory": MEMORIES, "step": STEPS}
 
 
@@ -43,14 +44,20 @@ def assemble(
     }
     read = tuple(METERS.make(meter, **facts) for meter in meters)
     settings = dataclasses.replace(settings, **inner, meters=read)
-    scheme = SCHEMES.find(chosen.name)(settings)
+    factory = SCHEMES.find(chosen.name)
+    try:
+        inspect.signature(factory).bind(settings)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"scheme.name = {chosen.name!r}: must take Settings ({error})") from error
+    scheme = factory(settings)
     if not isinstance(scheme, Scheme):
         made = type(scheme).__name__
         raise BadInput(f"scheme.name = {chosen.name!r}: must make a Scheme, made {made}")
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
             before = getattr(scheme, name)
-            own = _facts(settings, world) | _inherit(catalogue, choice, before) | {name: before}
+            own = _facts(settings, world) | {"analog": getattr(scheme.transmit, "air", True)}
+            own |= _inherit(catalogue, choice, before) | {name: before}
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
     _refuse_unused(scheme, inner, chosen)
@@ -110,6 +117,8 @@ def _within(whole: object, part: object) -> bool:
     """Whether a part is somewhere in a tree of parts."""
     if whole is part:
         return True
+    if isinstance(whole, tuple):
+        return any(_within(inner, part) for inner in whole)
     if dataclasses.is_dataclass(whole):
         return any(_within(getattr(whole, f.name), part) for f in dataclasses.fields(whole))
     return False

@@ -1,5 +1,6 @@
 """From settings to the world, the scheme and the dice of a run."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from airfeel.learn.local_sgd import LocalSGD
 from airfeel.radio.fading import Draw, Sky
 from airfeel.schemes import Settings
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Dataset, Dice, Learn, Network, Scheme, Series, World
+from airfeel.types import BadInput, Dataset, Dice, Learn, Network, Scheme, Series, World, at_round
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def build(e: Experiment, data: Dataset | None = None) -> Setup:
     shards = _shards(e, data, streams)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
+    if e.training.rule is not None and "rule" not in BACKENDS.settings(name_of(e.training.backend)):
+        raise BadInput(f"training.rule: backend {name_of(e.training.backend)!r} takes no rule")
     backend: Backend = BACKENDS.make(
         e.training.backend,
         model=model,
@@ -62,7 +65,7 @@ def build(e: Experiment, data: Dataset | None = None) -> Setup:
         backend,
         e.training.local_steps,
         e.training.batch_size,
-        _series(e.training.learning_rate, "training.learning_rate"),
+        _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
     )
     return Setup(world, _scheme(e, world, learn), streams)
 
@@ -152,7 +155,7 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
         fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
         learn=learn,
         allocate=ALLOCATORS.make(e.radio.allocator, time_limit=e.radio.allocator_seconds),
-        power_scalar=_series(e.radio.power_scalar, "radio.power_scalar"),
+        power_scalar=_series(e.radio.power_scalar, "radio.power_scalar", e.training.rounds),
         alpha=e.radio.alpha,
         strict_bits=chosen.strict_bits,
         inviting=inviting,
@@ -162,8 +165,19 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
     return assemble(chosen, e.radio.meters, settings, world)
 
 
-def _series(value: float | tuple[float, ...] | Table, key: str) -> Series:
-    return SERIES.make(value, key) if isinstance(value, dict) else value
+def _series(
+    value: float | tuple[float, ...] | Table, key: str, rounds: int | None, *, zero: bool = False
+) -> Series:
+    """Numbers over the rounds: as they are, or a series by name, looked at round by round."""
+    if not isinstance(value, dict):
+        return value
+    series: Series = SERIES.make(value, key, **({} if rounds is None else {"rounds": rounds}))
+    for t in range(1, (rounds or 1) + 1):
+        number = at_round(series, t)
+        legal = isinstance(number, int | float) and 0.0 <= number < math.inf
+        if not legal or (number == 0.0 and not zero):
+            raise BadInput(f"{key} = {value!r}: is {number!r} in round {t}, must be above 0")
+    return series
 
 
 def _draw(radio: Radio) -> Draw:

@@ -49,7 +49,9 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
         "spent": torch.from_numpy(state.spent),
     }
     tensors |= {f"{_BUFFER}{name}": buffer for name, buffer in checkpoint.buffers.items()}
-    tensors |= {f"{_CARRY}{name}": torch.as_tensor(value) for name, value in state.carry.items()}
+    tensors |= {
+        f"{_CARRY}{name}": torch.as_tensor(value).clone() for name, value in state.carry.items()
+    }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     numbers = {"round": state.round, "slots": state.slots, "idle": state.idle}
     facts = json.dumps(numbers | {"bytes": dict(checkpoint.bytes)}, sort_keys=True)

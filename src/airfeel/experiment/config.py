@@ -3,6 +3,8 @@
 from pydantic import BaseModel, model_validator
 
 from airfeel.bits import check_bits
+from airfeel.catalogue import name_of
+from airfeel.catalogues import FADINGS
 from airfeel.errors import BadInput
 from airfeel.experiment.fields import scheduling
 from airfeel.experiment.sections import (
@@ -76,7 +78,9 @@ class Experiment(Section):
         if self.training.rounds is None and self.slots == float("inf"):
             raise BadInput("training.rounds: without it a budget (budget.slots) is needed")
         fading, trace = self.radio.fading, self.radio.trace
-        if isinstance(fading, str) and (fading == "trace") != (trace is not None):
+        named = isinstance(fading, dict) and "file" in fading  # the part's own setting
+        wanted = name_of(fading) == "trace" and not named
+        if wanted != (trace is not None) and name_of(fading) in FADINGS:
             raise BadInput('radio.trace: give a file exactly when radio.fading = "trace"')
 
 

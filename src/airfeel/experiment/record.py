@@ -20,6 +20,7 @@ _FOLDER = "records"
 _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
 )
+_MAYBE = dict.fromkeys(("amplitude", "share", "truth"), "NM")  # in rounds that have them
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ def save(folder: Path, report: Report) -> Path:
     The disk is not waited for: a power cut may take the file, unless it is synced later.
     """
     plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
-    arrays = {k: v for k, v in plan.items() if k in _SHAPES} | {"gain": report.fading.gain}
-    facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES}
+    plan |= {"gain": report.fading.gain, "truth": report.fading.truth}
+    arrays = {k: v for k, v in plan.items() if k in _SHAPES or (k in _MAYBE and v is not None)}
+    facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES | _MAYBE}
     facts |= {"round": report.round, "noise": report.fading.noise}
     path = folder / _FOLDER / f"round-{report.round:06d}.safetensors"
     data = to_bytes(
@@ -61,9 +63,10 @@ def read(path: Path) -> Record:
     try:
         with safe_open(path, framework="np") as file:
             facts = json.loads(file.metadata()["record"])
-            arrays = {name: file.get_tensor(name) for name in _SHAPES}
+            stored = [name for name in _MAYBE if name in file.keys()]  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in (*_SHAPES, *stored)}
         _check(arrays, facts["reason"])
-        fading = Fading(arrays.pop("gain"), facts.pop("noise"))
+        fading = Fading(arrays.pop("gain"), facts.pop("noise"), arrays.pop("truth", None))
         number, reasons = facts.pop("round"), tuple(Reason(r) for r in facts.pop("reason"))
         facts = {k: v for k, v in facts.items() if v is not None}  # null is the field's default
         return Record(number, fading, Plan(reason=reasons, **arrays, **facts))
@@ -71,17 +74,12 @@ def read(path: Path) -> Record:
         raise BadInput(f"{path}: is not a recorded round that can be read ({error})") from error
 
 
-def read_all(folder: Path) -> list[Record]:
-    """All recorded rounds of a run, in their order."""
-    return [read(path) for path in paths(folder)]
-
-
 def _check(arrays: dict[str, np.ndarray], reasons: Sequence[str]) -> None:
     """Refuse arrays that do not belong together."""
     (n, m), groups = arrays["gain"].shape, len(arrays["owner"])
     size = {"N": n, "M": m, "G": groups}
-    for name, letters in _SHAPES.items():
-        if arrays[name].shape != tuple(size[letter] for letter in letters):
+    for name, letters in (_SHAPES | _MAYBE).items():
+        if name in arrays and arrays[name].shape != tuple(size[letter] for letter in letters):
             raise ValueError(f"{name} has shape {arrays[name].shape}")
     if len(reasons) != n:
         raise ValueError(f"{len(reasons)} reasons for {n} devices")

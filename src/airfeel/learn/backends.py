@@ -190,7 +190,7 @@ def fastest(
         rule: what a step does with a gradient; plain SGD unless given.
         dropout: whether the model has dropout.
     """
-    rule = rule or PlainSGD()
+    rule = PlainSGD() if rule is None else rule
     why = _not_native(model, data, rule, dropout)
     if why is None:
         return Native(native.describe(model.module, data.shape), data)
@@ -206,14 +206,14 @@ def stacked(
     """`Stacked`, which has no dropout; arguments as for `fastest`."""
     if dropout:
         raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
-    return Stacked(model, data, rule or PlainSGD())
+    return Stacked(model, data, PlainSGD() if rule is None else rule)
 
 
 def compiled(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
     """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
-    why = _not_native(model, data, rule or PlainSGD(), dropout)
+    why = _not_native(model, data, PlainSGD() if rule is None else rule, dropout)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
     return Native(native.describe(model.module, data.shape), data)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from airfeel.radio import native
 from airfeel.radio.receive import arrivals, deliver, receive
-from airfeel.segments import segment_sizes
+from airfeel.segments import by_value, segment_sizes
 from airfeel.types import BadInput, Delivery, Fading, Plan, Received, Said, Turn
 
 
@@ -90,9 +91,9 @@ def analog_energy(
         rows: which of the n devices are asked about.
     """
     who = said.devices[rows]
-    if plan.amplitude is None:
+    if plan.amplitude is None and plan.share is None:
         return needed_energy(said.energy[rows], fading.gain2[who], plan.scalar)
-    return spent_energy(said.energy[rows], plan.amplitude[who])
+    return spent_energy(said.energy[rows], plan.loudness(fading.gain)[who])
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class Hybrid:
     channel that they believe in, b = σ_t/h, unless the plan has amplitudes of its own. A packet is
     lost where the channel that it meets bears less than its rate.
     """
+
+    air: ClassVar[bool] = True  # whether values are summed in the air
 
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan
@@ -117,6 +120,9 @@ class Hybrid:
         signal = superpose(symbols, fading.met[said.devices], amplitude, spoken)
         noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(symbols.shape[1])
         signal += torch.from_numpy(noise).to(signal)
+        silent = ~plan.heard[plan.active].any(axis=0)
+        if silent.any():  # nothing but noise: the base station knows who was to speak there
+            signal[torch.from_numpy(by_value(silent, symbols.shape[1]))] = 0.0
         arrived = arrivals(said, fading, plan)
         delivery = deliver(said, plan, arrived)
         variance = fading.noise / plan.scalar**2

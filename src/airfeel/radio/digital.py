@@ -1,6 +1,7 @@
 """The digital phase: orthogonal sub-channels, one owner each, rates and slots."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
 from airfeel.radio.power import needed_slots, rates, single_rates
 from airfeel.radio.receive import arrivals, receive
-from airfeel.types import Delivery, Fading, Plan, Received, Said, Turn
+from airfeel.types import BadInput, Delivery, Fading, Plan, Received, Said, Turn
 
 _USABLE = 1e-290  # bits/slot; below it a number of slots would not be finite
 
@@ -140,9 +141,15 @@ def _all_reachable(rate: Float64[np.ndarray, "k M"]) -> bool:
 class Orthogonal:
     """Both parts arrive digitally: without error, or not at all where a packet is lost."""
 
+    air: ClassVar[bool] = False  # whether values are summed in the air
+
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan
     ) -> tuple[Received, Delivery]:
+        if plan.scalar > 0.0:
+            raise BadInput(
+                "scheme.transmit = 'digital': the plan puts values on the air; use 'hybrid'"
+            )
         arrived = arrivals(said, fading, plan)
         spoken = plan.active[said.devices]
         packets = spoken if arrived is None else spoken & arrived
@@ -155,4 +162,4 @@ class Orthogonal:
             else np.repeat(arrived[:, None].astype(np.float64), turn.world.subchannels, axis=1)
         )
         delivery = Delivery(plan.active, share, arrived)
-        return receive(said, plan, total, arrived, count=int(packets.sum())), delivery
+        return receive(said, plan, total, arrived, digital=True), delivery

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.special import ndtri
 
-from airfeel.ranges import NotNegative, Positive, about
+from airfeel.ranges import Each, NotNegative, Positive, about
 from airfeel.types import BadInput, Fading, Turn
 
 Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice its square")]
@@ -120,11 +120,11 @@ class Sky:
 
     draw: Draw = field(default_factory=Rayleigh)
     noise: Annotated[Positive, about("variance for one received element", "W")] = 1e-6
-    mean_gain: Annotated[
-        float | tuple[float, ...], about("factor on |h|², one or one for each device")
-    ] = 1.0
+    mean_gain: Annotated[Each, about("factor on |h|², one or one for each device")] = 1.0
 
     def __call__(self, turn: Turn) -> Fading:
-        gain = self.draw(turn)
-        factor = np.sqrt(np.broadcast_to(np.asarray(self.mean_gain, float), turn.world.devices))
+        gain, mean = self.draw(turn), np.asarray(self.mean_gain, float)
+        if mean.ndim and len(mean) != turn.world.devices:
+            raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")
+        factor = np.sqrt(np.broadcast_to(mean, turn.world.devices))
         return Fading(gain * factor[:, None], self.noise)

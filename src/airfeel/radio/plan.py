@@ -12,9 +12,9 @@ from airfeel.radio.digital import Division, divide, silence
 from airfeel.radio.limit import Limit
 from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
-from airfeel.ranges import about
+from airfeel.ranges import Each, about
 from airfeel.segments import air_slots
-from airfeel.types import Fading, Happened, Plan, Reason, Said, Series, Turn, at_round
+from airfeel.types import BadInput, Fading, Happened, Plan, Reason, Said, Series, Turn, at_round
 
 _ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 
@@ -68,9 +68,7 @@ class HybridPlan(_Bounded):
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
-    alpha: Annotated[
-        float | tuple[float, ...], about("aggressiveness, one or one for each device")
-    ] = 1.0
+    alpha: Annotated[Each, about("aggressiveness, one or one for each device")] = 1.0
     schedule: Schedule = "power"
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
@@ -103,6 +101,8 @@ class DigitalPlan(_Bounded):
     schedule: Schedule = "all"
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        if said.symbols.shape[1] and len(said.bits) and not said.bits.any():
+            raise BadInput("scheme.plan = 'digital': the codec's values cost no bits; use 'free'")
         reason = first_reasons(said, power_left(turn))
         planner = Planner(turn, said, fading, self.allocate)
         return planner.plan(reason, self.schedule == "thrifty")

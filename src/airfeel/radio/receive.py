@@ -46,7 +46,7 @@ def receive(
     signal: Float[Tensor, "S"],
     arrived: Bool[np.ndarray, "n"] | None = None,
     noise: float = 0.0,
-    count: int | None = None,
+    digital: bool = False,
 ) -> Received:
     """The sum of the symbols, and the own entries of those whose packet arrived.
 
@@ -56,7 +56,7 @@ def receive(
         signal: sum of the symbols, in the model's unit: divided by σ_t where it came by air.
         arrived: whose packet did, see `arrivals`; None for everybody's.
         noise: variance of one entry of the signal, in its unit squared.
-        count: N_t, whom the mean is over; all speakers unless given.
+        digital: whether the symbols came in packets too: then only those that arrived count.
     """
     spoken = plan.active[said.devices]
     packets = spoken if arrived is None else spoken & arrived
@@ -64,13 +64,15 @@ def receive(
     if not packets.all():
         rows = torch.from_numpy(np.flatnonzero(packets)).to(index.device)
         index, value = index[rows], value[rows]
+    count = int((packets if digital else spoken).sum())
+    heard = plan.heard[plan.active].sum(axis=0)
     return Received(
         speakers=said.devices[spoken],
         devices=said.devices[packets],
         signal=signal,
         index=index,
         value=value,
-        count=int(spoken.sum()) if count is None else count,
-        heard=plan.heard[plan.active].sum(axis=0),
+        count=count,
+        heard=np.full(plan.power.shape[1], count) if digital else heard,
         noise=noise,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float64
 
-from airfeel.types import Turn
+from airfeel.types import BadInput, Turn
 
 
 def remaining_power(
@@ -48,4 +48,7 @@ def allowed_energy(
     >>> allowed_energy(2.0, np.array([0.5, 1.0]), 10)
     array([10., 20.])
     """
-    return np.asarray(np.asarray(alpha) * power * slots_air)
+    factor = np.asarray(alpha)
+    if factor.ndim and factor.shape != power.shape:
+        raise BadInput(f"alpha has {len(factor)} values: must be one, or one for each device")
+    return np.asarray(factor * power * slots_air)

@@ -152,7 +152,8 @@ class Plan:
         """The amplitude of each device on each sub-channel: by default inversion, b = σ_t/h."""
         if self.amplitude is not None:
             return self.amplitude
-        return np.divide(self.scalar, gain, out=np.zeros_like(gain), where=gain > 0)
+        inverse = np.divide(self.scalar, gain, out=np.zeros_like(gain), where=gain > 0)
+        return inverse if self.share is None else inverse * self.share
 
     @property
     def sent(self) -> Float64[np.ndarray, "N M"] | None:
@@ -194,10 +195,15 @@ class Delivery:
     def idle(self, said: Said) -> bool:
         """Whether nothing of anybody arrived."""
         rows = self.spoke[said.devices]
-        if not rows.any() or self.share is None or self.arrived is None:
+        if not rows.any() or self.whole:
             return not rows.any()
-        share = np.asarray(self.share)
-        return not (bool((share[rows] > 0).any()) or bool(self.arrived[rows].any()))
+        share = (
+            self.share if isinstance(self.share, Tensor | None) else torch.from_numpy(self.share)
+        )
+        some = share is None or bool((share[torch.from_numpy(rows).to(share.device)] > 0).any())
+        packet = self.arrived is None or bool(self.arrived[rows].any())
+        symbols, own = said.symbols.shape[1] > 0, said.index.shape[1] > 0
+        return not ((symbols and some) or (own and packet))
 
 
 @dataclass(frozen=True)
@@ -209,8 +215,8 @@ class Received:
     signal: Float[Tensor, "S"]  # sum of the symbols, with noise where they came by air
     index: Int64[Tensor, "n L"]  # entries that each names itself
     value: Float[Tensor, "n L"]  # values there
-    count: int  # N_t, the speakers
-    heard: Int64[np.ndarray, "M"]  # speakers of each sub-channel
+    count: float  # N_t, the speakers (of digital packets: those that arrived), or their weights
+    heard: Int64[np.ndarray, "M"] | Float64[np.ndarray, "M"]  # the same on each sub-channel
     noise: float = 0.0  # variance of one entry of the signal
 
 
@@ -283,5 +289,6 @@ class Happened:
     delivery: Delivery  # what arrived of it
     costs: Costs  # slots, bits and energy
     idle: bool  # nothing of anybody arrived
+    received: Received | None  # None where nobody spoke
     decoded: Decoded | None  # None in an idle round
     moved: Float[Tensor, "D"]  # 0 in an idle round

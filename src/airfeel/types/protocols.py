@@ -131,8 +131,11 @@ class Codec(Protocol):
     """How updates become words and words become an update: one part with two faces.
 
     `agree` is called once per round, `encode` for some devices at a time, wherever these are
-    trained, `decode` at the base station. dice: uniforms that one device needs. columns: names of
-    the notes of `decode` that rows of the run are to show.
+    trained, `decode` at the base station. `encode` is handed the grants of all N devices, so that
+    rows are equally wide wherever they are made.
+
+    dice: uniforms that one device needs. columns: names of the notes of `decode` that rows of the
+    run are to show.
     """
 
     @property
@@ -148,7 +151,7 @@ class Codec(Protocol):
         agreed: Agreed,
         devices: Int64[np.ndarray, "n"],
         dice: Float64[np.ndarray, "n W"],
-        grant: Float64[np.ndarray, "n"] | None = None,
+        grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words: ...
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded: ...
 
@@ -178,7 +181,11 @@ class Step(Protocol):
 
 @runtime_checkable
 class Meter(Protocol):
-    """A cost beside the uplink's: columns that it always fills, and slots or energy that count."""
+    """A cost beside the uplink's: columns that it always fills, and slots or energy that count.
+
+    Slots that do not fit into the budget discard the round. Energy is charged after the plan was
+    made: it lowers what is left for later rounds, and no plan foresees it.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]: ...
