@@ -12,14 +12,15 @@ import torch
 from results import results
 
 import airfeel
+from airfeel.compress.codecs import TopK
 from airfeel.engines.cluster import joined, pack, unpack
 from airfeel.engines.ray import RayEngine
 from airfeel.experiment import runner
 from airfeel.experiment.build import build
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.round import play_round, start
-from airfeel.types import BadInput, Turn
-from small import small
+from airfeel.types import BadInput, Invited, Turn
+from small import small, turn_at
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "airfeel[ray]"')
 
@@ -169,32 +170,26 @@ def test_what_is_packed_is_what_is_unpacked():
     assert torch.equal(world.data.train_x, setup.world.data.train_x)
     assert torch.equal(world.model.initial(), setup.world.model.initial())
     dice = np.full((1, learn.dice), 0.3)
-    theta, nobody = world.model.initial(), np.array([0])
-    there = learn(setup.world, theta, nobody, 1, dice)
-    assert torch.equal(setup.scheme.learn(setup.world, theta, nobody, 1, dice)[0], there[0])
+    turn, nobody = turn_at(setup, 1), np.array([0])
+    assert torch.equal(setup.scheme.learn(turn, nobody, dice)[0], learn(turn, nobody, dice)[0])
 
 
 @dataclass(frozen=True)
-class Refuses:
-    """A part that no device can use."""
+class Refuses(TopK):
+    """A codec that no device can use."""
 
-    dice: int = 0
-    bits: float = 0.0
-
-    def support(self, update):
-        return torch.arange(0)
-
-    def __call__(self, x, support, dice):
+    def encode(self, *_):
         raise BadInput("scheme.bits = 99: must be less")
 
 
 def test_what_is_wrong_on_an_actor_is_said_here():
     setup = build(small())
     engine = RayEngine(setup.world, setup.scheme.learn, 1)
-    everyone = np.ones(6, dtype=bool)
+    everyone, turn = Invited(np.ones(6, dtype=bool)), turn_at(setup, 1)
+    codec = Refuses(setup.world.dim, 3, 8)
     try:
         with pytest.raises(BadInput, match=r"^scheme\.bits = 99: must be less$"):
-            engine.prepare(setup.scheme.learn, Refuses(), engine._known, everyone, setup.streams)
+            engine.prepare(turn, setup.scheme.learn, codec, codec.agree(turn), everyone)
     finally:
         engine.close()
 

@@ -25,7 +25,9 @@ def packed(agreed: Agreed, dim: int) -> Parcel:
     mask = np.zeros(dim, dtype=bool)
     mask[agreed.support.cpu().numpy()] = True
     moved = _on(agreed, torch.device("cpu"))
-    return Parcel(replace(moved, support=moved.support[:0]), np.packbits(mask), dim)
+    # a slice would be pickled with all that it was cut from
+    nothing = torch.zeros(0, dtype=torch.int64)
+    return Parcel(replace(moved, support=nothing), np.packbits(mask), dim)
 
 
 def unpacked(parcel: Parcel, device: torch.device) -> Agreed:

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -23,6 +24,7 @@ from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput
 
 CATALOGUE = "x-catalogue"  # marks a table in the schema that names a part, by the setting's name
+STORED = {"of": "a stored run"}  # context of settings that are read to be reported on alone
 LATER = "x-later"  # marks a setting that 0.1.0's first files do not have
 _Both = tuple[Choice | None, Literal["power", "thrifty", "all"] | None]  # who trains, who speaks
 _OLD_SCHEDULERS: dict[str, _Both] = {
@@ -66,18 +68,19 @@ class named:
     catalogue: Catalogue
     tables: bool = True
 
-    def check(self, value: object) -> Choice:
-        """A name, module:factory, or a table with a name."""
+    def check(self, value: object, info: ValidationInfo) -> Choice:
+        """A name, module:factory, or a table with a name; whatever it is where a run is stored."""
         if not isinstance(value, str | dict if self.tables else str):
             table = ", or a table with a name" if self.tables else ""
             raise ValueError(f"must be a name or module:factory{table}")
-        self.catalogue.check(value)
+        if info.context is not STORED:
+            self.catalogue.check(value)
         return value if isinstance(value, str) else _toml(value)
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.check)
+        return core_schema.with_info_plain_validator_function(self.check)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

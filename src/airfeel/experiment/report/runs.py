@@ -13,7 +13,7 @@ from pydantic.types import JsonValue
 
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.deciding import settings_that_decide
-from airfeel.experiment.fields import Changes
+from airfeel.experiment.fields import STORED, Changes
 from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
@@ -124,12 +124,14 @@ def _progress(run: Run) -> tuple[bool, int]:
 def _settings(path: Path) -> Experiment:
     """The settings of a stored run.
 
-    Each section is checked on its own: a report imports no user's scheme or model by its name.
+    Each section is checked on its own: a report imports no user's scheme or model by its
+    name, and knows runs of schemes that this version does not.
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
         sections: dict[str, Any] = {
-            name: section.model_validate(table.get(name, {})) for name, section in SECTIONS.items()
+            name: section.model_validate(table.get(name, {}), context=STORED)
+            for name, section in SECTIONS.items()
         }
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
