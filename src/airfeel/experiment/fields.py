@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import tomli_w
 from pydantic import (
@@ -12,7 +12,6 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
-    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -61,6 +60,14 @@ def _toml(value: Table) -> Table:
 Options = Annotated[Table, AfterValidator(_toml)]
 
 
+@runtime_checkable
+class _Info(Protocol):
+    """What pydantic tells a validator."""
+
+    @property
+    def context(self) -> dict[str, str] | None: ...
+
+
 @dataclass(frozen=True)
 class named:
     """Marks a setting that names a part of a catalogue; a table may hold the part's settings."""
@@ -68,7 +75,7 @@ class named:
     catalogue: Catalogue
     tables: bool = True
 
-    def check(self, value: object, info: ValidationInfo) -> Choice:
+    def check(self, value: object, info: _Info) -> Choice:
         """A name, module:factory, or a table with a name; whatever it is where a run is stored."""
         if not isinstance(value, str | dict if self.tables else str):
             table = ", or a table with a name" if self.tables else ""
