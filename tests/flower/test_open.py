@@ -11,8 +11,7 @@ from small import play, small
 
 pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[flower]"')
 
-from federation import Town, client_app, initial, step, strategy
-from own_parts import (
+from federated_parts import (
     Downlink,
     Granting,
     Halves,
@@ -26,6 +25,7 @@ from own_parts import (
     Unspelled,
     with_parts,
 )
+from federation import Town, client_app, initial, step, strategy
 
 from airfeel.compress.codecs import TimeCorrelated, TopK, Whole
 from airfeel.compress.memory import ErrorMemory, NoMemory
