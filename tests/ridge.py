@@ -180,7 +180,7 @@ def _play(problem, world, scheme, seed, rates):
             gradient2 = max(gradient2, worst)
             turn = Turn(world, state, streams)
             mask = scheme.codec.agree(turn).support
-            x = torch.from_numpy(ends - models[-1]) + engine.buffers["memory"]
+            x = torch.from_numpy(ends - models[-1]) + engine.buffers()["memory"]
             compressed += [(row, mask) for row in x]
             state, report = play_round(scheme, turn, engine)
             everyone &= bool(report.plan.active.all())

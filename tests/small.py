@@ -49,7 +49,7 @@ def play(setup: Setup, rounds: int, threads: int = 1) -> list[Any]:
             after, report = play_round(setup.scheme, turn, engine)
             if report is None:
                 break
-            memory = engine.buffers.get("memory", nothing)
+            memory = engine.buffers().get("memory", nothing)
             played.append((state, after, report, memory.clone()))
             state = after
         return played

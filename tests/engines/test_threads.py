@@ -35,8 +35,8 @@ def test_parts_make_the_whole():
         assert torch.equal(total / active.sum(), whole.ideal(active))
         for engine in engines:
             engine.commit(Delivery(active))
-        memory = whole.buffers["memory"]
-        assert torch.equal(torch.cat([p.buffers["memory"] for p in parts]), memory)
+        memory = whole.buffers()["memory"]
+        assert torch.equal(torch.cat([p.buffers()["memory"] for p in parts]), memory)
         assert memory.abs().sum() > 0
     for engine in engines:
         engine.close()
@@ -53,10 +53,10 @@ def test_scheduled_devices_remember_what_they_did_not_say_and_others_what_they_d
     for t, who in enumerate([everyone, some, some]):
         turn = Turn(setup.world, dataclasses.replace(state, round=t), streams)
         said = engine.prepare(turn, scheme.learn, codec, codec.agree(turn), Invited(everyone))
-        expected, x = engine.buffers["memory"].clone(), engine._x.clone()
+        expected, x = engine.buffers()["memory"].clone(), engine._x.clone()
         for i in np.flatnonzero(who):
             rest = x[i].index_add(0, said.agreed.support, said.common[i], alpha=-1)
             expected[i] = rest.index_add(0, said.index[i], said.value[i], alpha=-1)
         engine.commit(Delivery(who))
-        assert torch.equal(engine.buffers["memory"], expected)
+        assert torch.equal(engine.buffers()["memory"], expected)
     engine.close()

@@ -57,7 +57,7 @@ def oracle(setup, answered):
             invite = lambda turn, fading, who=who: Invited(np.array(who))
             scheme = dataclasses.replace(setup.scheme, invite=invite)
             state, _ = play_round(scheme, Turn(setup.world, state, setup.streams), engine)
-        return state, engine.buffers["memory"].clone()
+        return state, engine.buffers()["memory"].clone()
     finally:
         engine.close()
 

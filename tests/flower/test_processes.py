@@ -80,7 +80,7 @@ def library(setup, heard):
             scheme = dataclasses.replace(setup.scheme, invite=invite)
             state, report = play_round(scheme, Turn(setup.world, state, setup.streams), engine)
             assert np.array_equal(report.plan.active, who)
-        return state.theta.numpy(), engine.buffers["memory"].numpy().copy()
+        return state.theta.numpy(), engine.buffers()["memory"].numpy().copy()
     finally:
         engine.close()
 

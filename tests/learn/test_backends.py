@@ -183,7 +183,7 @@ def memories(kind: str, rounds: int = 3) -> tuple[Tensor, Tensor]:
             state, report = play_round(s.scheme, Turn(s.world, state, s.streams), engine)
             assert report is not None
             assert report.plan.active.any()
-        return state.theta, engine.buffers["memory"].clone()
+        return state.theta, engine.buffers()["memory"].clone()
     finally:
         engine.close()
 

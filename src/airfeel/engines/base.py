@@ -17,6 +17,5 @@ class Lost(ConnectionError):
 class Keeper(Engine, Protocol):
     """An engine whose buffers can be saved and put back; it raises Lost where a part of it died."""
 
-    @property
     def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]: ...
     def restore(self, buffers: Mapping[str, Float[Tensor, "N D"]]) -> None: ...

@@ -94,10 +94,10 @@ class Shard:
 
     def buffer(self, name: str) -> np.ndarray:
         """A buffer as bytes: NumPy does not know every number type of PyTorch."""
-        return _array(self._engine.buffers[name].view(torch.uint8))
+        return _array(self._engine.buffers()[name].view(torch.uint8))
 
     def restore(self, buffers: dict[str, np.ndarray]) -> None:
-        kinds = self._engine.buffers
+        kinds = self._engine.buffers()
         self._engine.restore(
             {k: torch.from_numpy(v.copy()).view(kinds[k].dtype) for k, v in buffers.items()}
         )
@@ -209,11 +209,10 @@ class RayEngine:
         pairs = zip(self._actors, parts, strict=True)
         self._commits = [actor.commit.remote(part) for actor, part in pairs]
 
-    @property
     def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]:
         """All devices' buffers, fetched from the actors."""
         self._settle()
-        here = self._here.buffers
+        here = self._here.buffers()
         whole = {n: np.concatenate(self._hear(self._tell("buffer", n))) for n in self._names}
         return {n: torch.from_numpy(rows).view(here[n].dtype) for n, rows in whole.items()}
 

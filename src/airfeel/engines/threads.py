@@ -119,7 +119,6 @@ class Threads:
         self._x = world.model.initial().new_empty((0, world.dim))
         self._round: tuple[Codec, Said] | None = None  # the round under way
 
-    @property
     def buffers(self) -> Mapping[str, Float[Tensor, "N D"]]:
         """What the codec keeps for each device, by name."""
         return self._held

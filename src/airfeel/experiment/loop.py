@@ -157,9 +157,9 @@ class Loop:
     def save(self, engine: Keeper, state: State) -> None:
         """A checkpoint: in the store, or for want of one here, where the engine may lose a part."""
         if self.store:
-            self.store.save(state, engine.buffers)
+            self.store.save(state, engine.buffers())
         elif self.e.run.engine == "ray":
-            self.safe = Checkpoint(state, dict(engine.buffers), {"rows": len(self.written)})
+            self.safe = Checkpoint(state, dict(engine.buffers()), {"rows": len(self.written)})
         self.saved_at = time.monotonic()
         self.losses = 0
 

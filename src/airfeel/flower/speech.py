@@ -59,7 +59,7 @@ def speak(
             return None
         payload = _spell(codec, engine.ideal(me), said)
         engine.commit(Delivery(me))
-        return Speech(said, payload, engine.buffers.get("memory", memory[None])[0])
+        return Speech(said, payload, engine.buffers().get("memory", memory[None])[0])
 
 
 def hear(
