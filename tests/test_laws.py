@@ -17,7 +17,7 @@ from airfeel.compress.quantize import quantize
 from airfeel.experiment.build import build
 from airfeel.radio.remaining import power_left
 from airfeel.schemes import SCHEMES
-from airfeel.types import Agreed, Fading, Invited, Turn
+from airfeel.types import Agreed, Fading, Invited, Turn, Words
 from small import play, play_small, small, turn_at
 
 PAPER = ["tcs-h", "tcs-d", "top-k"]
@@ -41,7 +41,8 @@ def test_top_k_is_a_stable_sort_by_magnitude(x, data):
 
 def said(codec, x, support, dice):
     """What one device says."""
-    return codec.encode(x, Agreed(support), np.array([0]), dice)
+    words = codec.encode(x[None], Agreed(support), np.array([0]), dice[None])
+    return Words(words.common[0], words.index[0], words.value[0])
 
 
 @given(x=tied | vectors, update=st.data())

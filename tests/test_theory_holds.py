@@ -25,8 +25,8 @@ def squared(x):
 
 def said(part, x, support, dice):
     """What one device says."""
-    words = part.encode(x, Agreed(support), np.array([0]), dice)
-    return words.common, words.index, words.value
+    words = part.encode(x[None], Agreed(support), np.array([0]), dice[None])
+    return words.common[0], words.index[0], words.value[0]
 
 
 def kept_share(part, x, support):
@@ -181,7 +181,7 @@ def test_without_compression_the_bound_says_something(seed):
 def test_lemma_1_along_training(name):
     """The last round's mask misses the condition now and then; nothing else breaks the lemma."""
     case, path = CASES[name], trained(name, 1)
-    part, share = case.compress, (case.k_global + case.k_local) / case.dim
+    part, share = case.codec, (case.k_global + case.k_local) / case.dim
     stale = np.array([kept_share(part, x, mask) < share for x, mask in path.compressed])
     allowed = [(1 - path.gamma) * squared(x) for x, _ in path.compressed]
     broken = np.array([expected_error(part, x, mask) for x, mask in path.compressed]) > allowed

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from airfeel.errors import BadInput
 
 Table = dict[str, Any]  # settings as TOML has them
+Value = bool | int | float | str | list[Any] | tuple[Any, ...] | Table | None  # of one of them
 Choice = str | Table  # a name, or a table with a name and settings
 Factory = Callable[..., Any]
 _ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)

@@ -95,7 +95,7 @@ def test_a_partition_of_ones_own_need_not_use_every_sample() -> None:
         ("floats", "shard 0 is float64 of"),
         ("nested", r"shard 0 is int64 of \(1, 1\)"),
         ("words", "shard 0 is <U1"),
-        ("no part", "must make a partition, made int"),
+        ("no part", "must make a Partition, made int"),
     ],
 )
 def test_a_bad_deal_is_refused_in_one_line(made: str, words: str) -> None:

@@ -51,11 +51,11 @@ def test_slots_are_those_of_the_librarys_own_allocation(skies, n):
     streams, power = Streams(5), np.full(20, UPLINK.power)
     for i in range(6):
         fading = Fading(UPLINK.sky(streams, i + 1), UPLINK.noise)
-        any_n = divide(np.arange(n), power, fading, cost.bits, Paper())
+        any_n = divide(np.arange(n), power, fading, np.full(20, cost.bits), Paper())
         assert cost.slots(skies.any[i, n : n + 1])[0] == any_n.slots
         price = (1.0 / fading.gain2).sum(axis=1)
         first = np.sort(np.argsort(price, kind="stable")[:n])
-        cheap = divide(first, power, fading, cost.bits, Paper())
+        cheap = divide(first, power, fading, np.full(20, cost.bits), Paper())
         assert cost.slots(skies.cheap[i, n : n + 1])[0] == cheap.slots
 
 

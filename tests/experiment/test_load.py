@@ -5,7 +5,7 @@ from airfeel.schemes import SCHEMES
 
 
 def test_a_preset_is_a_base_and_a_scheme_even_where_one_name_ends_as_another(monkeypatch):
-    monkeypatch.setitem(SCHEMES, "air-top-k", SCHEMES["top-k"])
+    monkeypatch.setitem(SCHEMES._entries, "air-top-k", SCHEMES["top-k"])
     assert load("digits-air-top-k").scheme.name == "air-top-k"
     assert load("digits-top-k").scheme.name == "top-k"
 

@@ -25,7 +25,7 @@ def same(a, b):
         x, y = getattr(a, field.name), getattr(b, field.name)
         if isinstance(y, np.ndarray) and x.dtype != y.dtype:
             return False
-        if field.name == "reason":
+        if field.name == "reason" or y is None:
             if x != y:
                 return False
         elif not np.array_equal(x, y, equal_nan=True):

@@ -38,6 +38,7 @@ def average(
             sub-channel ("heard"; nothing where there are none).
 
     >>> received = Received(
+    ...     speakers=np.array([0, 1]),
     ...     devices=np.array([0, 1]),
     ...     signal=torch.tensor([4.0]),
     ...     index=torch.tensor([[0], [2]]),

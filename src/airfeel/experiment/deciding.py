@@ -3,12 +3,11 @@
 from collections.abc import Collection
 from functools import cache
 
-from pydantic.types import JsonValue
-
+from airfeel.catalogue import Value
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.fields import LATER, Changes
 
-Tables = dict[str, dict[str, JsonValue]]
+Tables = dict[str, dict[str, Value]]
 
 
 def as_table(e: Experiment, *, exclude_none: bool = True) -> Tables:

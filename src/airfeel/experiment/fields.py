@@ -15,10 +15,9 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic.types import JsonValue
 from pydantic_core import CoreSchema, core_schema
 
-from airfeel.catalogue import Catalogue, Choice, Table, suggestion
+from airfeel.catalogue import Catalogue, Choice, Table, Value, suggestion
 from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput
 
@@ -44,7 +43,7 @@ class Changes(Enum):
     SEED = "the random numbers"
 
 
-def later(default: JsonValue | tuple[()] = None, *, description: str) -> Any:
+def later(default: Value | tuple[()] = None, *, description: str) -> Any:
     """A setting that came later: files and names of runs leave it out while at its default."""
     return Field(default, description=description, json_schema_extra={LATER: True})
 
@@ -102,7 +101,7 @@ def _table(catalogue: Catalogue) -> Table:
     return {"type": "object", "required": ["name"], CATALOGUE: catalogue.key}
 
 
-def _numbers(value: JsonValue) -> float | tuple[float, ...]:
+def _numbers(value: Value) -> float | tuple[float, ...]:
     """One positive number, or a list of them."""
     values = value if isinstance(value, list | tuple) else [value]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
@@ -112,7 +111,7 @@ def _numbers(value: JsonValue) -> float | tuple[float, ...]:
     return each if isinstance(value, list | tuple) else each[0]
 
 
-def _numbers_or_series(value: JsonValue) -> float | tuple[float, ...] | Table:
+def _numbers_or_series(value: Value) -> float | tuple[float, ...] | Table:
     if isinstance(value, dict):
         try:
             SERIES.check(value)

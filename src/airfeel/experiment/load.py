@@ -6,9 +6,8 @@ from importlib import resources
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic.types import JsonValue
 
-from airfeel.catalogue import Table, suggestion
+from airfeel.catalogue import Table, Value, suggestion
 from airfeel.catalogues import SCHEMES
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.paper import CURVES
@@ -27,7 +26,7 @@ def known(name: str) -> bool:
     return name in _pairs() or name in CURVES
 
 
-def load(source: str | Path, overrides: Iterable[str] = (), **more: JsonValue) -> Experiment:
+def load(source: str | Path, overrides: Iterable[str] = (), **more: Value) -> Experiment:
     """The experiment of a preset's name, of a curve of the paper, or of a TOML file.
 
     `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
@@ -113,7 +112,7 @@ def _default(section: str, key: str) -> object:
     return None if field is None else field.default
 
 
-def place(table: Table, keys: list[str], value: JsonValue) -> None:
+def place(table: Table, keys: list[str], value: Value) -> None:
     """Put a value into nested tables, in place.
 
     >>> table = {"radio": {"fading": "rician"}}

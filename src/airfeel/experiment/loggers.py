@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic.types import JsonValue
-
+from airfeel.catalogue import Value
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.rows import Row
 from airfeel.ranges import about
@@ -32,5 +31,5 @@ class TensorBoard:
             if name != "round" and not math.isnan(float(value)):
                 self._writer.add_scalar(name, float(value), int(row["round"]))
 
-    def end(self, summary: Mapping[str, JsonValue]) -> None:
+    def end(self, summary: Mapping[str, Value]) -> None:
         self._writer.close()

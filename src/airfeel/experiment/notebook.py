@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic.types import JsonValue
 
+from airfeel.catalogue import Value
 from airfeel.experiment.figures import live
 from airfeel.experiment.optional import needed
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SHOWN = ("reason", "rounds", "resource_blocks", "test_accuracy", "scheduled_mean", "energy_joules")
 
 
-def as_html(summary: Mapping[str, JsonValue]) -> str:
+def as_html(summary: Mapping[str, Value]) -> str:
     """The summary's main numbers as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(key.replace('_', ' '))}</th>"
@@ -53,7 +53,7 @@ def plot(columns: Mapping[str, np.ndarray], label: str, axes: "Panels | None" = 
     return axes
 
 
-def _short(value: JsonValue) -> str:
+def _short(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

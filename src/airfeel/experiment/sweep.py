@@ -12,9 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pydantic.types import JsonValue
-
-from airfeel.catalogue import Table
+from airfeel.catalogue import Table, Value
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import experiment, known, load
@@ -81,7 +79,7 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
 
 def _changes(path: Path, table: Table) -> list[Table]:
     """The settings of each point: the grid's combinations, then the list."""
-    grid: dict[str, list[JsonValue]] = {}
+    grid: dict[str, list[Value]] = {}
     for key, values in _flatten(table.get("grid", {})):
         if not isinstance(values, list) or not values:
             raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
@@ -91,7 +89,7 @@ def _changes(path: Path, table: Table) -> list[Table]:
     return (points if grid or not listed else []) + listed
 
 
-def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, JsonValue]]:
+def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, Value]]:
     """section.key = value, however the file nests it."""
     for key, value in table.items():
         if isinstance(value, dict) and "." not in before + key:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-from pydantic.types import JsonValue
 
+from airfeel.catalogue import Value
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.deciding import settings_that_decide
 from airfeel.experiment.fields import STORED, Changes
@@ -142,7 +142,7 @@ def _settings(path: Path) -> Experiment:
     return Experiment.model_construct(**sections)
 
 
-def _summary(path: Path) -> dict[str, JsonValue]:
+def _summary(path: Path) -> dict[str, Value]:
     if not path.is_file():
         return {}
     try:
@@ -154,7 +154,7 @@ def _summary(path: Path) -> dict[str, JsonValue]:
     return content
 
 
-def flat(sections: Mapping[str, Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+def flat(sections: Mapping[str, Mapping[str, Value]]) -> dict[str, Value]:
     """Settings by section as section.key.
 
     >>> flat({"scheme": {"bits": 8}, "run": {}})
@@ -177,7 +177,7 @@ def _labels(experiments: Sequence[Experiment]) -> list[str]:
     return _unique(labels)
 
 
-def _short(value: JsonValue) -> str:
+def _short(value: Value) -> str:
     text = "none" if value is None else json.dumps(value) if isinstance(value, bool) else str(value)
     return text if len(text) <= 24 else text[:23] + "…"
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic.types import JsonValue
-
+from airfeel.catalogue import Value
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import settings_that_decide
 from airfeel.experiment.fields import Changes
@@ -86,7 +85,7 @@ def match(places: Iterable[Path], wanted: Iterable[Curve]) -> tuple[Found, list[
     return {name: sorted(runs, key=_seed) for name, runs in stored.items()}, spare
 
 
-def essence(e: Experiment) -> dict[str, dict[str, JsonValue]]:
+def essence(e: Experiment) -> dict[str, dict[str, Value]]:
     """What decides a curve: the settings that define the experiment and that its scheme knows."""
     table = settings_that_decide(e, but=tuple(Changes))
     table["run"] = {"rounded memory": e.run.memory == "bfloat16"}

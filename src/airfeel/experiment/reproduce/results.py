@@ -15,8 +15,8 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-from pydantic.types import JsonValue
 
+from airfeel.catalogue import Value
 from airfeel.experiment import atomic
 from airfeel.experiment.readings import column
 from airfeel.experiment.reproduce.curves import Curve, match
@@ -64,7 +64,7 @@ def _copy(run: Run, folder: Path) -> Path:
     return folder
 
 
-def _partial(run: Run, source: Path) -> dict[str, JsonValue]:
+def _partial(run: Run, source: Path) -> dict[str, Value]:
     if (source / "partial.json").is_file():
         return dict(json.loads((source / "partial.json").read_text("utf-8")))
     facts = source / "facts.json"

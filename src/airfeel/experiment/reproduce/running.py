@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic.types import JsonValue
-
+from airfeel.catalogue import Value
 from airfeel.experiment.compare import folder_of, run_missing
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.reproduce.curves import Curve
@@ -103,5 +102,5 @@ class _Alarm:
         if self.until is not None and time.monotonic() >= self.until:
             self.signals.received = self.signals.received or signal.SIGALRM
 
-    def end(self, summary: Mapping[str, JsonValue]) -> None:
+    def end(self, summary: Mapping[str, Value]) -> None:
         pass

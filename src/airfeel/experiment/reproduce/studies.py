@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from pydantic.types import JsonValue
 
+from airfeel.catalogue import Value
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
 from airfeel.experiment.readings import accuracy_at, column, mean_and_spread
@@ -62,7 +62,7 @@ def by_difference(runs: Sequence[Run]) -> Groups:
     return {label: groups[label] for label in first}
 
 
-def _short(value: JsonValue) -> str:
+def _short(value: Value) -> str:
     if isinstance(value, int) and value >= 10_000:
         return f"{value:,}"
     return "none" if value is None else str(value)
