@@ -103,7 +103,7 @@ def test_lemma_1_wherever_its_condition_holds(seed, shape, d, bits, drift, data)
     k_global = data.draw(st.integers(0, d - 1))
     most = d - k_global if bits == 32 else min(d - k_global, 4 ** (bits - 1) - 1)
     part = TimeCorrelated(d, k_global, data.draw(st.integers(1, most)), bits)
-    support = part.support(x + drift * torch.from_numpy(rng.standard_normal(d)))
+    support = top_k(x + drift * torch.from_numpy(rng.standard_normal(d)), k_global)
     assume(squared(x) > 0 and kept_share(part, x, support) >= (k_global + part.k_local) / d)
     gamma = contraction(k_global, part.k_local, bits, d)
     assert expected_error(part, x, support) <= (1 - gamma + 1e-12) * squared(x)
@@ -117,7 +117,7 @@ def test_last_rounds_mask_can_break_lemma_1():
     last[:8] = 1.0
     x[8:] = 1.0
     allowed = (1 - contraction(k_global, k_local, 32, d)) * squared(x)
-    stale, fresh = part.support(last), top_k(x, k_global)
+    stale, fresh = top_k(last, k_global), top_k(x, k_global)
     assert kept_share(part, x, stale) < (k_global + k_local) / d
     assert expected_error(part, x, stale) == 10.0
     assert allowed == 6.0  # half of ‖x‖² = 12 may be lost
