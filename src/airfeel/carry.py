@@ -1,35 +1,14 @@
 """What parts remember from round to round: their arrays in `state.carry`, each by its own name."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from airfeel.types import BadInput, Carries, Happened, Scheme, Turn
+from airfeel.types import BadInput, Happened, Scheme, Turn
 
 Arrays = Mapping[str, np.ndarray | Tensor]
-
-
-def remembering(scheme: object) -> list[Carries]:
-    """All parts that remember: a scheme's own, and parts inside parts; each once.
-
-    Args:
-        scheme: a scheme, or any part.
-    """
-    return list({id(part): part for part in _parts(scheme) if isinstance(part, Carries)}.values())
-
-
-def _parts(part: object) -> Iterator[object]:
-    """A part and all that is within it."""
-    yield part
-    if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        for field in dataclasses.fields(part):
-            yield from _parts(getattr(part, field.name))
-    elif isinstance(part, tuple):
-        for inner in part:
-            yield from _parts(inner)
 
 
 def begin(scheme: Scheme, turn: Turn) -> Arrays:
@@ -39,7 +18,7 @@ def begin(scheme: Scheme, turn: Turn) -> Arrays:
         scheme: whose parts are asked.
         turn: of the first round; its state is that of round 0, without a carry.
     """
-    return _join(scheme, [part.begin(turn) for part in remembering(scheme)])
+    return _join(scheme, [part.begin(turn) for part in scheme.remembering])
 
 
 def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:
@@ -50,7 +29,7 @@ def advance(scheme: Scheme, turn: Turn, happened: Happened) -> Arrays:
         turn: the round; its state holds the old arrays.
         happened: all values of the round.
     """
-    return _join(scheme, [part.advance(turn, happened) for part in remembering(scheme)])
+    return _join(scheme, [part.advance(turn, happened) for part in scheme.remembering])
 
 
 def restore(fresh: Arrays, saved: Arrays) -> Arrays:

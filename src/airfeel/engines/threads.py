@@ -186,7 +186,9 @@ class Threads:
         list(self._pool.map(remember, np.array_split(changed, 2 * self._workers)))
         if swap:
             name = memory.buffers[0]
-            for i in np.setdiff1d(np.arange(len(self._x)), changed).tolist():
+            same = np.ones(len(self._x), dtype=bool)
+            same[changed] = False
+            for i in np.flatnonzero(same).tolist():
                 self._x[i] = self._held[name][i]
             self._held[name], self._x = self._x, self._held[name]
 

@@ -1,7 +1,9 @@
 """The Protocols of parts and engines, the context that they share, and a scheme made of parts."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -225,6 +227,23 @@ class Scheme:
     def columns(self) -> tuple[str, ...]:
         """Columns that its rows have beside the usual ones."""
         return (*(name for meter in self.meters for name in meter.columns), *self.codec.columns)
+
+    @cached_property
+    def remembering(self) -> tuple[Carries, ...]:
+        """All parts that remember: its own, and parts inside parts; each once."""
+        parts = {id(part): part for part in _within(self) if isinstance(part, Carries)}
+        return tuple(parts.values())
+
+
+def _within(part: object) -> Iterator[object]:
+    """A part and all that is within it."""
+    yield part
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        for field in dataclasses.fields(part):
+            yield from _within(getattr(part, field.name))
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _within(inner)
 
 
 @runtime_checkable
