@@ -21,6 +21,7 @@ from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
 from airfeel.types import BadInput
 from small import small
+from stopping import Stop
 
 KILLS = 50
 ROUNDS = 40
@@ -48,24 +49,6 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     airfeel.run(settings(), folder)
     return content(folder)
-
-
-class Stop:
-    """Interrupts a run after some rows."""
-
-    def __init__(self, signals, rows):
-        self.signals, self.rows = signals, rows
-
-    def begin(self, experiment, world):
-        pass
-
-    def row(self, row):
-        self.rows -= 1
-        if self.rows == 0:
-            self.signals.received = signal.SIGINT
-
-    def end(self, summary):
-        pass
 
 
 def interrupted(folder, rows, e=None):
