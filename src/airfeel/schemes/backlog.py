@@ -35,7 +35,7 @@ def backlog(s: Settings) -> Scheme:
     those of largest expected backlog (`ExpectedBacklog`), at the loudness σ_t of least error, each
     segment in the share that the device can afford (`SharePlan`). The base station divides by N,
     however little each sent: ĝ = y/(σ_t·N). What was withheld, and all outside of the mask, stays
-    in e, also of a device that could send nothing. So w_t + mean e = w_0 + Σ mean Δ + noise, always.
+    in e, also of a device that could send nothing. So w_t + mean e = w_0 + Σ mean Δ + noise.
 
     K is the thinnest mask that uses every slot where slots and rounds are both limited
     (`thinnest_mask`), else φ[g]·D; `scheme.options.k` names it. No power scalar, no threshold, no

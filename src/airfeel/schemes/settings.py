@@ -13,6 +13,7 @@ from airfeel.server.steps import Add
 from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
 
 _Options = TypeVar("_Options")
+_MASK, _MEMORY = Top(), ErrorMemory()  # these very ones: the settings say nothing
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Settings:
     power_scalar: Series = 5.0  # σ_t, one number or one for each round
     alpha: float | tuple[float, ...] = 1.0  # aggressiveness, one or one for each device
     strict_bits: bool = False  # charge 32 bits for each quantiser's norm
-    mask: Mask = Top()  # the rule of the global mask
-    memory: Memory = ErrorMemory()  # what devices keep
+    mask: Mask = _MASK  # the rule of the global mask
+    memory: Memory = _MEMORY  # what devices keep
     step: Step = field(default_factory=Add)  # moves the model
     meters: tuple[Meter, ...] = ()  # read further costs
     inviting: Choice | None = None  # who trains; each scheme has its default
@@ -48,11 +49,11 @@ class Settings:
 
     def mask_or(self, default: Mask) -> Mask:
         """The rule of the mask: what the settings say, or the scheme's default."""
-        return default if self.mask is Settings.mask else self.mask
+        return default if self.mask is _MASK else self.mask
 
     def memory_or(self, default: Memory) -> Memory:
         """What devices keep: what the settings say, or the scheme's default."""
-        return default if self.memory is Settings.memory else self.memory
+        return default if self.memory is _MEMORY else self.memory
 
     def read(self, kind: type[_Options]) -> _Options:
         """scheme.options as a dataclass of the scheme's own: checked by name, type and range."""
