@@ -89,7 +89,7 @@ ROUNDS, SEEDS = 150, range(2)
 
 
 class Trained:
-    """One training of a ridge problem by `backlog` at a fixed rate, and what the bounds speak of."""
+    """A ridge problem trained by `backlog` at a fixed rate, and what the bounds speak of."""
 
     def __init__(self, case, seed):
         self.case, self.problem = case, Ridge(case, seed)

@@ -27,7 +27,7 @@ class ExpectedBacklog:
 
     ρ_i is the rate at which entry i grew when it was last sent, |ĝ_i| over the rounds that it had
     waited; a_i the rounds that it has waited since. The floor f lets entries of rate 0 come, too:
-    with fixed rates the longest wait A is at most ((1+f)/f·(1 + ln A) + 1)·D/K rounds.
+    `airfeel.theory.longest_wait` bounds how long an entry waits.
 
     Carried: `rate` and `wait` [D], which devices can follow from the downlink.
     """
