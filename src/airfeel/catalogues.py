@@ -25,6 +25,10 @@ SCHEMES = Catalogue(
         "fedavg": Entry(
             "airfeel.schemes.fedavg:fedavg", "Every device's whole update, at no cost."
         ),
+        "backlog": Entry(
+            "airfeel.schemes.backlog:backlog",
+            "All by air: a moving mask, the share that each can afford, memory of the rest.",
+        ),
     },
 )
 FADINGS = Catalogue(
@@ -89,7 +93,11 @@ MASKS = Catalogue(
     {
         "top": Entry(
             "airfeel.compress.mask_rules:Top", "the largest entries of the last global update"
-        )
+        ),
+        "expected-backlog": Entry(
+            "airfeel.compress.mask_rules:ExpectedBacklog",
+            "the largest product of an entry's rate and its rounds of waiting (backlog)",
+        ),
     },
     makes="airfeel.types:Mask",
 )
@@ -112,6 +120,10 @@ PLANS = Catalogue(
             "airfeel.radio.plan:HybridPlan", "the power rule for the air, then Algorithm 2"
         ),
         "digital": Entry("airfeel.radio.plan:DigitalPlan", "whoever trained speaks, digitally"),
+        "shares": Entry(
+            "airfeel.radio.share_plan:SharePlan",
+            "whoever trained sends the share that it can afford, at the least error (backlog)",
+        ),
         "free": Entry("airfeel.radio.plan:FreePlan", "whoever trained is heard, at no cost"),
     },
     makes="airfeel.types:MakePlan",

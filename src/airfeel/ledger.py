@@ -83,7 +83,7 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     """
     n, m = fading.gain.shape
     energy, own, bits = np.zeros(n), np.zeros(n), np.zeros(n)
-    bits[said.devices] = said.bits
+    bits[said.devices] = said.bits + plan.side
     spoken = plan.active[said.devices]
     who = said.devices[spoken]
     if plan.scalar > 0.0:

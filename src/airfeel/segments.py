@@ -17,6 +17,24 @@ def air_slots(values: int, subchannels: int) -> int:
     return -(-values // subchannels)
 
 
+def thinnest_mask(dim: int, subchannels: int, slots: float, rounds: int) -> int:
+    """K = min(D, M·max(1, ⌊C/T⌋)): the thinnest mask with which T rounds use all of C slots.
+
+    The paper leaves the choice of K open. A thin mask costs rounds alone: the fewer values a round
+    sends, the more rounds fit into the slots, down to one slot per round.
+
+    Args:
+        dim: D, numbers in the model.
+        subchannels: M, each with one value per slot.
+        slots: C, of the whole training; finite.
+        rounds: T, the most that are played.
+
+    >>> thinnest_mask(4810, 25, 30_000, 3000), thinnest_mask(4810, 25, 30_000, 100)
+    (250, 4810)
+    """
+    return min(dim, subchannels * max(1, int(slots // rounds)))
+
+
 def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
     """How many of K values each of M sub-channels carries: ⌈K/M⌉ or ⌊K/M⌋ (section II).
 

@@ -34,7 +34,7 @@ template <class T> void run(std::mt19937& random) {
                           127.0, die.data() + r * l, value.data() + r * l);
     }
     airfeel::keep(x.data(), d, support.data(), common.data(), k, index.data(), value.data(), l,
-                  row.data(), place.data(), rows, memory.data());
+                  row.data(), row.data(), place.data(), rows, memory.data());
 }
 
 int main() {

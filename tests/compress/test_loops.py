@@ -167,13 +167,13 @@ def test_wrong_indices_and_shapes_are_refused():
         with pytest.raises(IndexError, match="top_k: an index lies outside of the vector's 5 ent"):
             top_k_outside(x, 2, mask)
         with pytest.raises(IndexError, match="keep: an index lies outside"):
-            native.keep(x, row, mask, one, index, one, x.clone(), row)
+            native.keep(x, row, mask, one, index, one, row, x.clone(), row)
         with pytest.raises(IndexError, match="keep: an index lies outside"):
-            native.keep(x, row, mask[:0], one[:, :0], index + bad, one, x.clone(), row)
+            native.keep(x, row, mask[:0], one[:, :0], index + bad, one, row, x.clone(), row)
     mask = torch.tensor([0])
     for bad in (-1, 2):
         with pytest.raises(IndexError, match=f"rows {bad} to {bad}: there are 2"):
-            native.keep(x, np.array([bad]), mask, one, index, one, x.clone(), row)
+            native.keep(x, np.array([bad]), mask, one, index, one, row, x.clone(), row)
         with pytest.raises(IndexError, match=f"rows {bad} to {bad}: there are 2"):
             compensate(x[:1], x, np.array([bad]), x[:1].clone())
     with pytest.raises(BadInput, match=r"shapes \(1,\), \(2,\): must be the same"):

@@ -13,7 +13,14 @@ from airfeel import parts
 from airfeel.types import Said, Turn
 
 KERNELS = (  # what the names at the door rest on
-    *("segments", "theory", "learn.local_sgd", "compress.average", "compress.codecs"),
+    *(
+        "segments",
+        "theory.tcs_h",
+        "theory.backlog",
+        "learn.local_sgd",
+        "compress.average",
+        "compress.codecs",
+    ),
     *("compress.masks", "compress.memory", "compress.quantize", "radio.air", "radio.digital"),
     *("radio.matching", "radio.power", "radio.remaining", "radio.allocators.bound"),
     *("radio.allocators.exact", "radio.allocators.exchange", "radio.allocators.fill"),

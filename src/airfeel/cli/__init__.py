@@ -10,6 +10,7 @@ from airfeel.cli import (
     compare,
     config,
     data,
+    league,
     listing,
     report,
     reproduce,
@@ -33,6 +34,7 @@ app.command("resume")(run.resume)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("sweep")(sweep.sweep)
+app.command("league")(league.league)
 app.command("allocate")(allocate.allocate)
 app.command("theory")(theory.theory)
 app.command("list")(listing.listing)

@@ -1,12 +1,16 @@
 """Which entries all devices send: rules for the global mask."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from jaxtyping import Int64
+import torch
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from airfeel.compress.masks import top_k
-from airfeel.types import Turn
+from airfeel.ranges import Share, about
+from airfeel.types import Happened, Turn
 
 
 @dataclass(frozen=True)
@@ -15,3 +19,56 @@ class Top:
 
     def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
         return top_k(turn.state.update, k)
+
+
+@dataclass(frozen=True)
+class ExpectedBacklog:
+    """The K entries of largest max(ρ_i, f·mean ρ)·a_i: what has probably piled up since they went.
+
+    ρ_i is the rate at which entry i grew when it was last sent, |ĝ_i| over the rounds that it had
+    waited; a_i the rounds that it has waited since. The floor f lets entries of rate 0 come, too:
+    `airfeel.theory.longest_wait` bounds how long an entry waits.
+
+    Carried: `rate` and `wait` [D], which devices can follow from the downlink.
+    """
+
+    floor: Annotated[Share, about("f, smallest rate over the mean rate")] = 0.1
+
+    def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
+        return top_k(backlog(*_carried(turn), self.floor), k)
+
+    def begin(self, turn: Turn) -> Mapping[str, Tensor]:
+        """ρ = |ĝ_0|, of the round that sent everything."""
+        rate = turn.state.update.abs().to(torch.float64)
+        return {"rate": rate, "wait": torch.ones_like(rate)}
+
+    def advance(self, turn: Turn, happened: Happened) -> Mapping[str, Tensor]:
+        """On the mask ρ ← |ĝ|/a, a ← 1; elsewhere, and in an idle round, a ← a + 1."""
+        rate, wait = _carried(turn)
+        if happened.decoded is None:
+            return {"rate": rate, "wait": wait + 1.0}
+        support = happened.said.agreed.support
+        sent = happened.decoded.update[support].abs().to(torch.float64)
+        rate = rate.index_copy(0, support, sent / wait[support])
+        return {"rate": rate, "wait": (wait + 1.0).index_fill_(0, support, 1.0)}
+
+
+def backlog(
+    rate: Float64[Tensor, "D"], wait: Float64[Tensor, "D"], floor: float
+) -> Float64[Tensor, "D"]:
+    """max(ρ_i, f·mean ρ)·a_i, what is expected to have piled up in each entry.
+
+    Args:
+        rate: ρ, growth of each entry per round.
+        wait: a, rounds since each was sent.
+        floor: f, smallest rate over the mean rate.
+
+    >>> backlog(torch.tensor([4.0, 0.0]).double(), torch.tensor([1.0, 9.0]).double(), 0.5)
+    tensor([4., 9.], dtype=torch.float64)
+    """
+    return rate.clamp(min=floor * float(rate.mean())).mul_(wait)
+
+
+def _carried(turn: Turn) -> tuple[Tensor, Tensor]:
+    carry = turn.state.carry
+    return torch.as_tensor(carry["rate"]), torch.as_tensor(carry["wait"])

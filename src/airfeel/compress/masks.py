@@ -77,6 +77,8 @@ def _check_k(k: int, most: int, what: str) -> None:
 def _top_k(
     x: Float[Tensor, "*n D"], k: int, support: Int64[Tensor, "K"]
 ) -> Int64[Tensor, "*n {k}"]:
+    if k == 0:
+        return support.new_empty((*x.shape[:-1], 0))
     if native.serves(x):
         return native.top_k(x.view(-1, x.shape[-1]), k, support).view(*x.shape[:-1], k)
     magnitude = x.abs()

@@ -64,16 +64,14 @@ class ErrorMemory:
     ) -> None:
         """memory[places] = what is left of x[rows]; the memory may be x itself."""
         memory, support = held["memory"], said.agreed.support
-        sent = support, said.common, said.index, said.value
-        whole = delivery.whole and self.silent == "keep"
-        if whole and native.serves(x, said.common, said.value, memory):
-            native.keep(x, rows, *sent, memory, places)
+        sent, words = (said.common, said.index, said.value), rows
+        if not delivery.whole or self.silent == "add":  # some of it alone, row by row
+            sent, words = _arrived(said, delivery, rows), np.arange(len(rows))
+        if native.serves(x, sent[0], sent[2], memory):
+            native.keep(x, rows, support, *sent, words, memory, places)
             return
-        which, where = (torch.from_numpy(n).to(x.device) for n in (rows, places))
-        common, value = said.common[which], said.value[which]
-        if not whole:
-            common, value = _keep_arrived(said, delivery, rows, common, value)
-        left = residual(x[which], support, common, said.index[which], value)
+        which, where, these = (torch.from_numpy(n).to(x.device) for n in (rows, places, words))
+        left = residual(x[which], support, *(part[these] for part in sent))
         memory[where] = left.to(memory.dtype)
 
 
@@ -176,22 +174,20 @@ def residual(
     return e.scatter_add_(-1, index, -value)
 
 
-def _keep_arrived(
-    said: Said,
-    delivery: Delivery,
-    rows: Int64[np.ndarray, "r"],
-    common: Float[Tensor, "r K"],
-    value: Float[Tensor, "r L"],
-) -> tuple[Float[Tensor, "r K"], Float[Tensor, "r L"]]:
+def _arrived(
+    said: Said, delivery: Delivery, rows: Int64[np.ndarray, "r"]
+) -> tuple[Float[Tensor, "r K"], Int64[Tensor, "r L"], Float[Tensor, "r L"]]:
     """What arrived of what some rows said: shares of the common part, packets or nothing."""
+    which = torch.from_numpy(rows).to(said.common.device)
+    common, index, value = said.common[which], said.index[which], said.value[which]
     spoke = delivery.spoke[said.devices[rows]].astype(np.float64)
     packet = spoke if delivery.arrived is None else spoke * delivery.arrived[rows]
     value = value * torch.from_numpy(packet).to(value)[:, None]
     share = delivery.share
     if share is None:
-        return common * torch.from_numpy(spoke).to(common)[:, None], value
+        return common * torch.from_numpy(spoke).to(common)[:, None], index, value
     if isinstance(share, np.ndarray):
-        share = torch.from_numpy(by_value(share[rows], common.shape[1]) * spoke[:, None])
-    else:
-        share = share[torch.from_numpy(rows)] * torch.from_numpy(spoke).to(share)[:, None]
-    return common * share.to(common), value
+        part = torch.from_numpy(share[rows] * spoke[:, None]).to(common.dtype).numpy()
+        return common * torch.from_numpy(by_value(part, common.shape[1])).to(common), index, value
+    share = share[torch.from_numpy(rows)] * torch.from_numpy(spoke).to(share)[:, None]
+    return common * share.to(common), index, value

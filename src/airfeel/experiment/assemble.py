@@ -70,7 +70,8 @@ def assemble(
 def _facts(settings: Settings, world: World) -> Table:
     """What parts may ask for by name."""
     numbers = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    del numbers["options"], numbers["inviting"]
+    for name in ("options", "inviting", "rounds", "slots"):  # the last two: words of many parts
+        del numbers[name]
     if numbers["schedule"] is None:  # then a plan's own default holds
         del numbers["schedule"]
     numbers |= {"devices": world.devices, "subchannels": world.subchannels}

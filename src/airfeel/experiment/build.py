@@ -172,6 +172,9 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
         inviting=inviting,
         schedule=schedule,
         options=chosen.options,
+        subchannels=world.subchannels,
+        rounds=e.training.rounds,
+        slots=world.slots,
     )
     return assemble(chosen, e.radio.meters, settings, world)
 

@@ -20,7 +20,7 @@ _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 def presets() -> dict[str, str]:
     """Name and first comment line of every preset: each base file with each scheme."""
-    return {name: _base(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
+    return {name: _text(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
 
 
 def known(name: str) -> bool:
@@ -70,18 +70,24 @@ def experiment(table: Table) -> Experiment:
 
 
 def _pairs() -> dict[str, tuple[str, str]]:
-    """Base file and scheme of every preset, by its name."""
-    bases = sorted(file.name.removesuffix(".toml") for file in _FOLDER.iterdir())
+    """Base file and scheme of every preset, by its name; some have a file of changes, too."""
+    bases = sorted(_files() - {f"{file}-{scheme}" for file in _files() for scheme in SCHEMES})
     return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
 
 
-def _base(name: str) -> str:
+def _files() -> set[str]:
+    return {file.name.removesuffix(".toml") for file in _FOLDER.iterdir()}
+
+
+def _text(name: str) -> str:
     return (_FOLDER / f"{name}.toml").read_text("utf-8")
 
 
 def _preset(name: str) -> Table:
     base, scheme = _pairs()[name]
-    table = tomllib.loads(_base(base))
+    table = tomllib.loads(_text(base))
+    for section, changes in (tomllib.loads(_text(name)) if name in _files() else {}).items():
+        table.setdefault(section, {}).update(changes)
     table.setdefault("scheme", {})["name"] = scheme
     return table
 

@@ -21,6 +21,7 @@ _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
 )
 _MAYBE = dict.fromkeys(("amplitude", "share", "truth"), "NM")  # in rounds that have them
+_LATER = ("side",)  # facts that came later: left out while they are 0
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def save(folder: Path, report: Report) -> Path:
     plan |= {"gain": report.fading.gain, "truth": report.fading.truth}
     arrays = {k: v for k, v in plan.items() if k in _SHAPES or (k in _MAYBE and v is not None)}
     facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES | _MAYBE}
+    facts = {k: v for k, v in facts.items() if v or k not in _LATER}
     facts |= {"round": report.round, "noise": report.fading.noise}
     path = folder / _FOLDER / f"round-{report.round:06d}.safetensors"
     data = to_bytes(

@@ -119,7 +119,7 @@ class SchemeChoice(Section):
         "proportional-fair, thrifty or all",
     )
     strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
-    options: Options = Field({}, description="for a user's own scheme")
+    options: Options = Field({}, description="of backlog, or of a user's own scheme")
     invite: Annotated[Choice, named(INVITES)] | None = later(
         description="who trains; left out: everyone for tcs-h, random for the digital schemes"
     )

@@ -36,10 +36,11 @@ class Analog:
     budget: Float64[np.ndarray, "N"]  # energy allowed [W·slots]
     amplitude: Float64[np.ndarray, "N M"] | None = None  # b, of symbols; None: inversion, σ_t/h
     share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
+    side: float = 0.0  # bits of side information of each speaker
 
 
 @dataclass(frozen=True)
-class _Bounded:
+class Bounded:
     """Carries `gap`: the largest distance to a proven bound that the allocator ever left.
 
     allocate: shares the sub-channels out.
@@ -57,7 +58,7 @@ class _Bounded:
 
 
 @dataclass(frozen=True)
-class HybridPlan(_Bounded):
+class HybridPlan(Bounded):
     """The power rule for the analog part, then sub-channels and powers for the digital part.
 
     Device n is scheduled iff P[g]_n ≤ α_n·P̄_{t,n}·U[g], and the round's energy fits into what is
@@ -92,7 +93,7 @@ class HybridPlan(_Bounded):
 
 
 @dataclass(frozen=True)
-class DigitalPlan(_Bounded):
+class DigitalPlan(Bounded):
     """Everyone who was invited speaks, digitally, with all of the remaining average power.
 
     allocate: shares the sub-channels out. schedule: who speaks; "power" is the same as "all" here.
@@ -114,7 +115,7 @@ class FreePlan:
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         reason = first_reasons(said, np.ones(turn.world.devices))
-        return _plan(reason, silence(*fading.gain.shape), 0, None)
+        return lay_out(reason, silence(*fading.gain.shape), 0, None)
 
 
 def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
@@ -157,7 +158,7 @@ class Planner:
             active = np.flatnonzero(reason == Reason.SCHEDULED)
             division = divide(active, power, self.fading, bits, self.allocate)
             reason[division.dropped] = Reason.NO_CHANNEL
-            plan = _plan(reason, division, self.slots_air, self.analog)
+            plan = lay_out(reason, division, self.slots_air, self.analog)
             over = plan.active & self.too_dear(plan, division)
             if turn.state.slots + plan.slots > turn.world.slots or not over.any():
                 return plan
@@ -199,7 +200,15 @@ class Planner:
         return np.asarray(spent + energy > world.slots * world.power * _ROUNDING)
 
 
-def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: Analog | None) -> Plan:
+def lay_out(reason: np.ndarray, division: Division, slots_air: int, analog: Analog | None) -> Plan:
+    """The plan in which those speak whose reason is to be scheduled.
+
+    Args:
+        reason: of each of the N devices.
+        division: sub-channels, powers [W] and rates [bits/slot] of the digital phase.
+        slots_air: U[g], slots of the analog part.
+        analog: σ_t, energies [W·slots] and shares; None where nothing is analog.
+    """
     active = (reason == Reason.SCHEDULED).astype(bool)
     unknown = np.full(len(active), np.nan)
     analog = analog or Analog(0.0, unknown, unknown)
@@ -218,4 +227,5 @@ def _plan(reason: np.ndarray, division: Division, slots_air: int, analog: Analog
         gap=division.gap,
         amplitude=analog.amplitude,
         share=analog.share,
+        side=analog.side,
     )

@@ -1,8 +1,9 @@
 """What a scheme is made from: the run's parts and numbers, already checked."""
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from airfeel.catalogue import Choice, Table
+from airfeel.catalogue import Catalogue, Choice, Table
 from airfeel.catalogues import INVITES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
@@ -10,6 +11,9 @@ from airfeel.radio.links import Allocator
 from airfeel.radio.plan import Schedule
 from airfeel.server.steps import Add
 from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
+
+_Options = TypeVar("_Options")
+_MASK, _MEMORY = Top(), ErrorMemory()  # these very ones: the settings say nothing
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,34 @@ class Settings:
     power_scalar: Series = 5.0  # σ_t, one number or one for each round
     alpha: float | tuple[float, ...] = 1.0  # aggressiveness, one or one for each device
     strict_bits: bool = False  # charge 32 bits for each quantiser's norm
-    mask: Mask = field(default_factory=Top)  # the rule of the global mask
-    memory: Memory = field(default_factory=ErrorMemory)  # what devices keep
+    mask: Mask = _MASK  # the rule of the global mask
+    memory: Memory = _MEMORY  # what devices keep
     step: Step = field(default_factory=Add)  # moves the model
     meters: tuple[Meter, ...] = ()  # read further costs
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default
-    options: Table = field(default_factory=dict)  # a user's own scheme.options
+    options: Table = field(default_factory=dict)  # scheme.options, see `read`
+    subchannels: int = 1  # M
+    rounds: int | None = None  # T, the most that are played; None without a limit
+    slots: float = float("inf")  # C, uplink slots for the whole training
 
     def invite(self, default: str) -> Invite:
         """Who is invited to train: what the settings say, or the scheme's default."""
         invite: Invite = INVITES.make(self.inviting or default, scheduled=self.scheduled)
         return invite
+
+    def mask_or(self, default: Mask) -> Mask:
+        """The rule of the mask: what the settings say, or the scheme's default."""
+        return default if self.mask is _MASK else self.mask
+
+    def memory_or(self, default: Memory) -> Memory:
+        """What devices keep: what the settings say, or the scheme's default."""
+        return default if self.memory is _MEMORY else self.memory
+
+    def read(self, kind: type[_Options]) -> _Options:
+        """scheme.options as a dataclass of the scheme's own: checked by name, type and range."""
+        where = f"{kind.__module__}:{kind.__qualname__}"
+        options: _Options = Catalogue("options", "scheme.options", {}).make(
+            {**self.options, "name": where}
+        )
+        return options

@@ -143,6 +143,7 @@ class Plan:
     gap: float = NAN  # digital slots over a proven bound, minus 1; NaN where none is known
     amplitude: Float64[np.ndarray, "N M"] | None = None  # of symbols; 0: silent; None: σ_t/gain
     share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
+    side: float = 0.0  # bits of side information of each speaker, sent digitally before the air
 
     @property
     def slots(self) -> int:

@@ -27,7 +27,7 @@ def _signatures(dtype: str) -> dict[str, Signature]:
     return {
         f"top_k_{dtype}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
         f"add_{dtype}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
-        f"keep_{dtype}": (status, (x, COUNT, *sent, *sent, index, index, COUNT, x_out)),
+        f"keep_{dtype}": (status, (x, COUNT, *sent, *sent, index, index, index, COUNT, x_out)),
         f"norm_{dtype}": (REAL, (x, COUNT)),
         f"quantize_{dtype}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
     }
@@ -75,21 +75,23 @@ def keep(
     x: Float[Tensor, "n D"],
     rows: Int64[np.ndarray, "r"],
     support: Int64[Tensor, "K"],
-    common: Float[Tensor, "n K"],
-    index: Int64[Tensor, "n L"],
-    value: Float[Tensor, "n L"],
+    common: Float[Tensor, "w K"],
+    index: Int64[Tensor, "w L"],
+    value: Float[Tensor, "w L"],
+    words: Int64[np.ndarray, "r"],
     memory: Float[Tensor, "N D"],
     places: Int64[np.ndarray, "r"],
 ) -> None:
-    """memory[places] = x[rows] − what was sent; x itself may be the memory."""
+    """memory[places] = x[rows] − what rows `words` of common and value say; memory may be x."""
     _check_same("widths", x.shape[1:], memory.shape[1:])
-    _check_same("shapes", common.shape, (len(x), len(support)))
-    _check_same("shapes", index.shape, value.shape, (len(x), value.shape[1]))
-    _check_same("shapes", rows.shape, places.shape)
+    _check_same("shapes", common.shape, (len(value), len(support)))
+    _check_same("shapes", index.shape, value.shape)
+    _check_same("shapes", rows.shape, words.shape, places.shape)
     _check_rows(rows, x)
+    _check_rows(words, common)
     _check_rows(places, memory)
     sent = (support.contiguous(), common, len(support), index.contiguous(), value, index.shape[1])
-    status = _run("keep", x, x.shape[1], *sent, rows, places, len(rows), memory)
+    status = _run("keep", x, x.shape[1], *sent, rows, words, places, len(rows), memory)
     _check_inside("keep", status, x)
 
 

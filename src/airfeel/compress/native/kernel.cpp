@@ -243,17 +243,18 @@ bool subtract(T* memory, int64_t d, const int64_t* place, const T* value, int64_
     return true;
 }
 
-// memory[place] = x[row] − what was sent, for some rows; x itself may be the memory.
+// memory[place] = x[row] − what was sent, for some rows; x itself may be the memory. What row[r] sent
+// is words[r] of common and value.
 template <class T>
 int keep(const T* x, int64_t d, const int64_t* support, const T* common, int64_t k,
-         const int64_t* index, const T* value, int64_t l, const int64_t* row, const int64_t* place,
-         int64_t rows, T* memory) {
+         const int64_t* index, const T* value, int64_t l, const int64_t* row, const int64_t* words,
+         const int64_t* place, int64_t rows, T* memory) {
     for (int64_t r = 0; r < rows; ++r) {
         const T* const from = x + row[r] * d;
         T* const to = memory + place[r] * d;
         if (to != from) std::copy_n(from, d, to);
-        if (!subtract(to, d, support, common + row[r] * k, k)) return OUT_OF_RANGE;
-        if (!subtract(to, d, index + row[r] * l, value + row[r] * l, l)) return OUT_OF_RANGE;
+        if (!subtract(to, d, support, common + words[r] * k, k)) return OUT_OF_RANGE;
+        if (!subtract(to, d, index + words[r] * l, value + words[r] * l, l)) return OUT_OF_RANGE;
     }
     return DONE;
 }
@@ -314,9 +315,10 @@ template <class T> void quantize(const T* x, int64_t n, double last, const doubl
     }                                                                                                 \
     EXPORTED int airfeel_keep_##NAME(const T* x, int64_t d, const int64_t* support, const T* common, \
                                      int64_t k, const int64_t* index, const T* value, int64_t l,      \
-                                     const int64_t* row, const int64_t* place, int64_t rows,          \
-                                     T* memory) {                                                     \
-        return airfeel::keep(x, d, support, common, k, index, value, l, row, place, rows, memory);    \
+                                     const int64_t* row, const int64_t* words,                        \
+                                     const int64_t* place, int64_t rows, T* memory) {                 \
+        return airfeel::keep(x, d, support, common, k, index, value, l, row, words, place, rows,      \
+                             memory);                                                                 \
     }                                                                                                 \
     EXPORTED double airfeel_norm_##NAME(const T* x, int64_t n) { return airfeel::Norm(x, n).value(); } \
     EXPORTED void airfeel_quantize_##NAME(const T* x, int64_t rows, int64_t n, double last,           \

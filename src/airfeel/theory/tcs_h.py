@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from airfeel.bits import UNQUANTISED, check_bits
+from airfeel.theory.checks import at_least_zero, positive, sizes, whole
 from airfeel.types import BadInput
 
 
@@ -35,9 +36,9 @@ def contraction(k_global: int, k_local: int, bits: int, dim: int) -> float:
     >>> contraction(3, 1, bits=2, dim=8)
     0.375
     """
-    _whole("dim", dim, 1)
-    _whole("k_global", k_global, 0, dim)
-    _whole("k_local", k_local, 0, dim - k_global)
+    whole("dim", dim, 1)
+    whole("k_global", k_global, 0, dim)
+    whole("k_local", k_local, 0, dim - k_global)
     if k_global + k_local == 0:
         raise BadInput("k_local = 0: must be above 0 where k_global = 0 too, or nothing is sent")
     return _kept_by_quantiser(k_local, bits) * (k_global + k_local) / dim
@@ -112,11 +113,9 @@ def convergence_bound(
     >>> f"{b.initial:.1e} {b.variance:.1e} {b.noise + b.compression}"
     '4.0e-07 1.5e-04 0.0'
     """
-    _sizes(batch_size=batch_size, devices=devices, rounds=rounds)
-    _whole("k_global", k_global, 0)
-    for name, value in {"gradient2": gradient2, "noise": noise, "distance2": distance2}.items():
-        if not 0.0 <= value < math.inf:
-            raise BadInput(f"{name} = {value}: must be finite and at least 0")
+    sizes(batch_size=batch_size, devices=devices, rounds=rounds)
+    whole("k_global", k_global, 0)
+    at_least_zero(gradient2=gradient2, noise=noise, distance2=distance2)
     _check_a(a, _limit(gamma, local_steps, smoothness, convexity))
     L, mu, H, T, G2 = smoothness, convexity, local_steps, rounds, gradient2
     v1 = (3.5 * mu * H + 6 * H * L) * noise * k_global / devices**2
@@ -145,10 +144,10 @@ def learning_rate(t: int, *, convexity: float, local_steps: int, a: float) -> fl
     >>> learning_rate(10, convexity=0.1, local_steps=2, a=90)
     0.4
     """
-    _whole("t", t, 0)
-    _sizes(local_steps=local_steps)
-    _positive("convexity", convexity)
-    _positive("a", a)
+    whole("t", t, 0)
+    sizes(local_steps=local_steps)
+    positive("convexity", convexity)
+    positive("a", a)
     return 8.0 / (convexity * local_steps * (a + t))
 
 
@@ -162,8 +161,8 @@ def power_scalar(t: int, a: float) -> float:
     >>> power_scalar(10, 90)
     10000.0
     """
-    _whole("t", t, 0)
-    _positive("a", a)
+    whole("t", t, 0)
+    positive("a", a)
     return float((a + t) ** 2)
 
 
@@ -185,9 +184,9 @@ def smallest_a(*, gamma: float, local_steps: int, smoothness: float, convexity: 
 
 def _limit(gamma: float, local_steps: int, smoothness: float, convexity: float) -> float:
     """max(4H/γ, 32L/μ), which a must exceed."""
-    _sizes(local_steps=local_steps)
-    _positive("convexity", convexity)
-    _positive("smoothness", smoothness)
+    sizes(local_steps=local_steps)
+    positive("convexity", convexity)
+    positive("smoothness", smoothness)
     if smoothness < convexity:
         raise BadInput(f"smoothness = {smoothness}: must be at least convexity = {convexity}")
     if not 0.0 < gamma <= 1.0:
@@ -198,19 +197,3 @@ def _limit(gamma: float, local_steps: int, smoothness: float, convexity: float) 
 def _check_a(a: float, limit: float) -> None:
     if not limit < a < math.inf:
         raise BadInput(f"a = {a}: must be finite and above max(4H/γ, 32L/μ) = {limit:.6g}")
-
-
-def _sizes(**sizes: int) -> None:
-    for name, value in sizes.items():
-        _whole(name, value, 1)
-
-
-def _whole(name: str, value: int, least: int, most: int | None = None) -> None:
-    if value % 1 != 0 or value < least or (most is not None and value > most):
-        legal = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise BadInput(f"{name} = {value}: must be a whole number, {legal}")
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise BadInput(f"{name} = {value}: must be finite and above 0")

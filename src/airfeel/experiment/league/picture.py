@@ -1,0 +1,71 @@
+"""Accuracy of every contender at the largest budget, against blocks, rounds and joules."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Real
+
+from airfeel.experiment.figures import (
+    PALETTE,
+    SCREEN,
+    Band,
+    Stroke,
+    canvas,
+    draw_band,
+    drawn,
+    legend_below,
+    save,
+)
+from airfeel.experiment.league.play import Played
+from airfeel.experiment.readings import held, over_seeds
+from airfeel.experiment.runner import Run
+
+_DASHES = ("-", "--", ":", "-.")
+_POINTS = 200
+
+
+def draw(played: Sequence[Played], path: Path) -> Path:
+    """The figure of a league; a value holds until the next look at the test set."""
+    most = max(p.slots for p in played)
+    labels = list(dict.fromkeys(p.label for p in played))
+    with drawn(SCREEN):
+        figure, panels = canvas(9.6, 3.2, 3)
+        for axes, (name, of) in zip(panels, _AXES.items(), strict=True):
+            for i, label in enumerate(labels):
+                runs = [p.run for p in played if (p.label, p.slots) == (label, most)]
+                stroke = Stroke(PALETTE[i % len(PALETTE)], _DASHES[i // len(PALETTE) % 4])
+                draw_band(axes, _band(runs, of), stroke, label, scale=100.0)
+            axes.set_xlabel(name)
+            axes.set_xscale("log")
+        panels[0].set_ylabel("test accuracy [%]")
+        legend_below(figure, panels[0], 6, 0.22)
+        return save(figure, path, 150)
+
+
+def _blocks(run: Run) -> Real[np.ndarray, "r"]:
+    return run.columns["resource_blocks"]
+
+
+def _rounds(run: Run) -> Real[np.ndarray, "r"]:
+    return run.columns["round"]
+
+
+def _joules(run: Run) -> Float[np.ndarray, "r"]:
+    spent = np.nan_to_num(run.columns["energy_mean"].astype(float)) * run.columns["scheduled"]
+    return np.cumsum(spent) * run.experiment.radio.symbol_seconds
+
+
+_AXES = {"resource blocks": _blocks, "rounds": _rounds, "joules": _joules}
+
+
+def _band(runs: Sequence[Run], of: Callable[[Run], Real[np.ndarray, "r"]]) -> Band:
+    """Mean and spread over seeds at places that all runs have come to."""
+    ways = [of(run).astype(float) for run in runs]
+    first = max(float(way[way > 0].min(initial=np.inf)) for way in ways)
+    last = min(float(way[-1]) for way in ways)
+    if not 0 < first < last:
+        return over_seeds(np.zeros(0), [np.zeros(0)])
+    x = np.geomspace(first, last, _POINTS)
+    looks = [run.columns["test_accuracy"].astype(float) for run in runs]
+    return over_seeds(x, [held(way, y, x) for way, y in zip(ways, looks, strict=True)])

@@ -1,0 +1,147 @@
+"""Carrying a league out: tuning on held-out seeds, then the table's runs with what was found."""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from airfeel.experiment.compare import folder_of, read_run
+from airfeel.experiment.league.rules import Contender, League, Point
+from airfeel.experiment.pool import Pool
+from airfeel.experiment.runner import Run
+from airfeel.experiment.signals import Signals
+from airfeel.experiment.sweep import Sweep, Trial
+from airfeel.types import BadInput
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A point of a contender's tuning at a budget, and what it reached on the held-out seeds."""
+
+    label: str
+    slots: int
+    point: Point
+    accuracies: tuple[float, ...]
+    chosen: bool
+
+    @property
+    def mean(self) -> float:
+        """Over the tuning seeds; NaN where nothing was tuned."""
+        return float(np.mean(self.accuracies)) if self.accuracies else math.nan
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run of the table."""
+
+    label: str
+    slots: int
+    point: Point
+    run: Run
+
+    @property
+    def accuracy(self) -> float:
+        """Of the model that the budget has bought."""
+        return final_accuracy(self.run)
+
+
+Show = Callable[[str, Sweep], None]  # what is going on, and how far it is
+Key = tuple[str, int, int]  # contender, budget, point
+
+
+def play(
+    league: League, out: Path, signals: Signals, show: Show, workers: int = 0
+) -> tuple[list[Tried], list[Played]]:
+    """Tune every contender at every budget, then play the table. Finished runs are reused."""
+    with _sweeping(signals, show, workers) as carry_out:
+        tuned = _tune(league, out / "tuning", carry_out)
+        best = {(t.label, t.slots): t.point for t in tuned if t.chosen}
+        asked = [
+            (who, slots, seed)
+            for slots in league.slots
+            for seed in league.seeds
+            for who in league.contenders
+        ]
+        trials = [
+            _trial(league, out / "runs", who, best[who.label, slots], slots, seed)
+            for who, slots, seed in asked
+        ]
+        carry_out("playing", trials)
+    played = [
+        Played(who.label, slots, best[who.label, slots], read_run(trial.folder))
+        for (who, slots, _), trial in zip(asked, trials, strict=True)
+    ]
+    return tuned, played
+
+
+def final_accuracy(run: Run) -> float:
+    """Of a run's last model, whenever the last look of the rows was; NaN where it diverged."""
+    accuracy = run.summary["test_accuracy"]
+    return math.nan if accuracy is None else float(accuracy)
+
+
+def _tune(
+    league: League, out: Path, carry_out: Callable[[str, Sequence[Trial]], None]
+) -> list[Tried]:
+    """Every point of every contender on the tuning seeds, unless there is nothing to choose."""
+    points = {
+        (who.label, slots, i): (who, point)
+        for slots in league.slots
+        for who in league.contenders
+        for i, point in enumerate(who.points)
+    }
+    trials = {
+        key: [
+            _trial(league, out, who, point, key[1], seed)
+            for seed in (league.tuning_seeds if len(who.points) > 1 else ())
+        ]
+        for key, (who, point) in points.items()
+    }
+    carry_out("tuning", [trial for some in trials.values() for trial in some])
+    reached = {
+        key: tuple(final_accuracy(read_run(trial.folder)) for trial in some)
+        for key, some in trials.items()
+    }
+    best = _best(reached)
+    return [
+        Tried(key[0], key[1], point, reached[key], best[key[:2]] == key[2])
+        for key, (_, point) in points.items()
+    ]
+
+
+def _best(reached: dict[Key, tuple[float, ...]]) -> dict[tuple[str, int], int]:
+    """The point of largest mean accuracy, the first among equals; one that has none is last."""
+    best: dict[tuple[str, int], int] = {}
+    score: dict[tuple[str, int], float] = {}
+    for (label, slots, i), accuracies in reached.items():
+        mean = float(np.mean(accuracies)) if accuracies else 0.0
+        mean = -1.0 if math.isnan(mean) else mean
+        if mean > score.get((label, slots), -2.0):
+            score[label, slots], best[label, slots] = mean, i
+    return best
+
+
+def _trial(league: League, out: Path, who: Contender, point: Point, slots: int, seed: int) -> Trial:
+    e = league.experiment(who, point, slots, seed)
+    label = f"{who.label}-{slots}"
+    return Trial(label, e, folder_of(out, label, e))
+
+
+@contextmanager
+def _sweeping(
+    signals: Signals, show: Show, workers: int
+) -> Iterator[Callable[[str, Sequence[Trial]], None]]:
+    """What carries trials out on all cores; the first run that fails ends the league."""
+    with Pool() as pool:
+
+        def carry_out(what: str, trials: Sequence[Trial]) -> None:
+            sweep = Sweep(trials, workers or os.cpu_count() or 1, pool.start)
+            sweep.play(signals, lambda s: show(what, s), 0.05)
+            for folder, fault in sweep.faults.items():
+                raise BadInput(f"{folder}: failed: {fault}")
+
+        yield carry_out

@@ -1,0 +1,140 @@
+"""What a league leaves behind: its table and words, every run, every point that was tried."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from airfeel.experiment import atomic
+from airfeel.experiment.league.picture import draw
+from airfeel.experiment.league.play import Played, Tried
+from airfeel.experiment.league.rules import League, Point
+from airfeel.experiment.league.standings import Place, percent, standings, words
+from airfeel.experiment.store import facts
+
+_RUNS = ("contender", "slots", "seed", "accuracy", "rounds", "resource_blocks", "joules", "end")
+
+
+def write(league: League, tried: Sequence[Tried], played: Sequence[Played], out: Path) -> None:
+    """league.md, runs.csv, tuning.csv and league.png into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    table = standings(played)
+    text = markdown(league, tried, played, table)
+    atomic.write(out / "league.md", text.encode())
+    atomic.write(out / "runs.csv", _runs(played).encode())
+    atomic.write(out / "tuning.csv", _tuning(tried).encode())
+    draw(played, out / "league.png")
+
+
+def markdown(
+    league: League,
+    tried: Sequence[Tried],
+    played: Sequence[Played],
+    table: dict[int, list[Place]],
+) -> str:
+    """The page: how it was played, who won, and with which settings."""
+    where, versions = facts()["machine"], facts()["versions"]
+    lines = [
+        f"# League: {league.name}",
+        "",
+        f"Base `{league.base}`; for all: {spelled(league.given)}. Equal slots and power, the same "
+        f"sky, batches and data for each seed. Seeds {_seeds(league.seeds)}. Each contender tried "
+        f"at most {league.points} settings per budget on {len(league.tuning_seeds)} held-out seeds "
+        f"({_seeds(league.tuning_seeds)}), and played with the best of them.",
+        "",
+        *(f"- {sentence}" for sentence in words(table)),
+        "",
+        "Behind: mean of paired differences to the first, in points, with its 95 % interval "
+        "(Student's t); p after Holm's correction over the comparisons at that budget.",
+    ]
+    for slots, places in table.items():
+        lines += ["", f"## {slots:,} slots", "", *_places(places, tried)]
+    lines += [
+        "",
+        "![accuracy against resource blocks, rounds and joules](league.png)",
+        "",
+        f"{sum(len(t.accuracies) for t in tried)} tuning runs, {len(played)} runs of the table. "
+        f"{where['system']}, {where['cores']} cores; Python {versions['python']}, "
+        f"torch {versions['torch']}; commit {facts()['commit'] or 'unknown'}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _places(places: Sequence[Place], tried: Sequence[Tried]) -> list[str]:
+    head = (
+        "| | contender | accuracy [%] | behind [points] | p | rounds | joules | ended | settings |"
+    )
+    rows = [head, "|---|---|---|---|---|---|---|---|---|"]
+    for rank, place in enumerate(places, 1):
+        chosen = next(
+            t for t in tried if t.chosen and (t.label, t.slots) == (place.label, place.slots)
+        )
+        rows.append(
+            f"| {rank} | {place.label} | {percent(place)} | {behind(place)} | "
+            f"{'' if math.isnan(place.p) else f'{place.p:.2g}'} | {place.rounds:.0f} | "
+            f"{place.joules:.3g} | {', '.join(place.ends)} | {spelled(chosen.point)} |"
+        )
+    return rows
+
+
+def behind(place: Place) -> str:
+    """How far the first is ahead, with its interval."""
+    d = place.behind
+    if d is None:
+        return ""
+    gap = f"{100 * d.mean:.1f}"
+    return gap if math.isnan(d.low) else f"{gap} ({100 * d.low:.1f} to {100 * d.high:.1f})"
+
+
+def spelled(point: Point) -> str:
+    """Settings in a line."""
+    return ", ".join(f"`{key}` = {json.dumps(value)}" for key, value in point.items()) or "–"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds)) or "none"
+
+
+def _runs(played: Sequence[Played]) -> str:
+    rows: list[dict[str, str | int]] = [
+        {
+            "contender": p.label,
+            "slots": p.slots,
+            "seed": p.run.summary["seed"],
+            "accuracy": f"{p.accuracy:.6g}",
+            "rounds": p.run.summary["rounds"],
+            "resource_blocks": p.run.summary["resource_blocks"],
+            "joules": f"{p.run.summary['energy_joules'] or 0.0:.6g}",
+            "end": p.run.summary["reason"],
+        }
+        for p in played
+    ]
+    return _csv(_RUNS, rows)
+
+
+def _tuning(tried: Sequence[Tried]) -> str:
+    rows: list[dict[str, str | int]] = [
+        {
+            "contender": t.label,
+            "slots": t.slots,
+            "settings": json.dumps(t.point, sort_keys=True),
+            "accuracies": " ".join(f"{a:.6g}" for a in t.accuracies),
+            "mean": "" if math.isnan(t.mean) else f"{t.mean:.6g}",
+            "chosen": int(t.chosen),
+        }
+        for t in tried
+    ]
+    return _csv(("contender", "slots", "settings", "accuracies", "mean", "chosen"), rows)
+
+
+def _csv(columns: Sequence[str], rows: Sequence[dict[str, str | int]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,91 @@
+"""Workers that carry out one run after another: a process is started once, not once per run."""
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from airfeel.experiment.signals import Signals
+from airfeel.experiment.sweep import Trial, attempt
+
+
+@dataclass
+class Worker:
+    """A process that waits for work at its end of a pipe."""
+
+    process: BaseProcess
+    pipe: Connection
+
+
+@dataclass
+class PooledJob:
+    """A trial under way in a worker, which goes back to the others when it is done."""
+
+    worker: Worker
+    give_back: Callable[[Worker], None]
+
+    def poll(self) -> str | None:
+        """None while it runs, "" if it went well, else the fault; one that dies harms no other."""
+        process, pipe = self.worker.process, self.worker.pipe
+        try:
+            if not pipe.poll():
+                return None if process.is_alive() or pipe.poll() else self._died()
+            fault = str(pipe.recv())
+        except (EOFError, OSError):  # it was killed before it could tell
+            return self._died()
+        self.give_back(self.worker)
+        return fault
+
+    def stop(self) -> None:
+        """The trial finishes its round and is saved."""
+        self.worker.process.terminate()
+
+    def _died(self) -> str:
+        self.worker.process.join()
+        return f"its process ended with code {self.worker.process.exitcode}"
+
+
+@dataclass
+class Pool:
+    """Starts trials on idle workers, and a new worker where none is idle; `with` ends them all."""
+
+    _idle: list[Worker] = field(default_factory=list)
+    _all: list[Worker] = field(default_factory=list)
+
+    def start(self, trial: Trial) -> PooledJob:
+        """Carry out a trial on one core of this machine."""
+        worker = self._idle.pop() if self._idle else self._hire()
+        table = trial.experiment.model_dump(mode="json", exclude_none=True)
+        worker.pipe.send((table, str(trial.folder)))
+        return PooledJob(worker, self._idle.append)
+
+    def _hire(self) -> Worker:
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=_work, args=(there,), daemon=True)
+        process.start()
+        there.close()
+        self._all.append(Worker(process, here))
+        return self._all[-1]
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._all:
+            worker.pipe.close()
+        for worker in self._all:
+            worker.process.join(timeout=10)
+            worker.process.terminate()
+
+
+def _work(pipe: Connection) -> None:
+    """What a worker does until its pipe closes; between two trials a signal ends it at once."""
+    while True:
+        try:
+            table, folder = pipe.recv()
+        except (EOFError, OSError):
+            return
+        with Signals() as signals:
+            pipe.send(attempt(table, folder, signals))

@@ -1,0 +1,183 @@
+"""A league from its file to its table: held-out tuning, the same sky, everything reused."""
+
+import csv
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from airfeel.cli import app
+from airfeel.experiment.league.play import Played, play
+from airfeel.experiment.league.rules import read_league
+from airfeel.experiment.league.standings import standings, words
+from airfeel.experiment.pool import Pool
+from airfeel.experiment.runner import Run
+from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.experiment.sweep import Sweep, Trial
+from small import small
+
+TEXT = """
+base = "digits"
+slots = [30000]
+seeds = [0, 1, 2]
+set = {"training.rounds" = 4, "training.local_steps" = 1}
+[tuning]
+seeds = [9]
+points = 2
+[contenders.air]
+scheme = "tcs-h"
+try = {"radio.power_scalar" = [1e-4, 0.5]}
+[contenders.top]
+scheme = "top-k"
+"""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("league")
+    (folder / "small.toml").write_text(TEXT)
+    result = CliRunner().invoke(app, ["league", str(folder / "small.toml"), "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder, result.output
+
+
+def test_it_prints_ranks_and_words_and_writes_all_of_it(played):
+    folder, output = played
+    assert "tuning: 2 of 2 runs" in output
+    assert "playing: 6 of 6 runs" in output
+    assert "At 30,000 slots" in output
+    names = {path.name for path in folder.iterdir()}
+    assert {"league.md", "runs.csv", "tuning.csv", "league.png"} <= names
+    page = (folder / "league.md").read_text()
+    assert "held-out seeds (9)" in page
+    assert page.count("| air |") == page.count("| top |") == 1
+
+
+def test_what_is_tuned_is_what_reached_most_on_the_held_out_seed(played):
+    folder, _ = played
+    tried = list(csv.DictReader((folder / "tuning.csv").read_text().splitlines()))
+    air = [row for row in tried if row["contender"] == "air"]
+    best = max(air, key=lambda row: float(row["mean"]))
+    assert [row["chosen"] for row in air].count("1") == 1
+    assert best["chosen"] == "1"
+    assert [row["accuracies"] for row in tried if row["contender"] == "top"] == [""]
+
+
+def test_runs_are_the_table_and_their_accuracies_those_of_the_final_models(played):
+    folder, _ = played
+    rows = list(csv.DictReader((folder / "runs.csv").read_text().splitlines()))
+    assert [(r["contender"], r["seed"]) for r in rows] == [
+        (who, str(seed)) for seed in range(3) for who in ("air", "top")
+    ]
+    for path in (folder / "runs").iterdir():
+        summary = json.loads((path / "summary.json").read_text())
+        assert f"{summary['test_accuracy']:.6g}" in {r["accuracy"] for r in rows}
+
+
+def test_a_second_time_everything_is_reused(played):
+    folder, _ = played
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("rounds.csv")}
+    again = CliRunner().invoke(
+        app, ["league", str(folder / "small.toml"), "--out", str(folder), "--seeds", "0..1"]
+    )
+    assert again.exit_code == 0
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("rounds.csv")} == before
+
+
+@pytest.mark.parametrize("text", ["0", "a", "10,-3", "1.5"])
+def test_bad_budgets_are_refused(played, text):
+    result = CliRunner().invoke(app, ["league", str(played[0] / "small.toml"), "--slots", text])
+    assert result.exit_code != 0
+    assert "--slots" in str(result.exception)
+
+
+# Standings ------------------------------------------------------------------------------------
+
+
+def made(label: str, accuracies: list[float], slots: int = 100, end: str = "budget"):
+    columns = {"round": np.array([0, 9])}
+    for seed, accuracy in enumerate(accuracies):
+        summary = {"test_accuracy": accuracy, "rounds": 9, "energy_joules": 0.5, "reason": end,
+                   "seed": seed, "resource_blocks": 100}  # fmt: skip
+        yield Played(label, slots, {}, Run(small(), columns, summary))
+
+
+def test_places_are_ranked_and_differences_paired_by_seed():
+    runs = [*made("a", [0.80, 0.90, 0.85]), *made("b", [0.81, 0.92, 0.88])]
+    first, second = standings(runs)[100]
+    assert (first.label, second.label) == ("b", "a")
+    assert second.behind.mean == pytest.approx(0.02)
+    assert second.behind.low == pytest.approx(0.02 - 4.302653 * 0.01 / 3**0.5, abs=1e-6)
+    assert second.p == second.behind.p  # one comparison
+
+
+def test_words_say_who_wins_what_is_undecided_and_who_stalled():
+    runs = [
+        *made("a", [0.80, 0.90, 0.85, 0.84]),
+        *made("b", [0.80, 0.91, 0.84, 0.83]),
+        *made("c", [0.50, 0.60, 0.55, 0.54], end="stalled"),
+    ]
+    (sentence,) = words(standings(runs))
+    assert "a is first with 84.8 ± 4.1 %" in sentence
+    assert "not told apart from it: b (0.3 points" in sentence
+    assert "behind it: c (30.0 points" in sentence
+    assert "c ended stalled" in sentence
+
+
+# Workers --------------------------------------------------------------------------------------
+
+
+def trials(folder: Path, count: int, **changes: int) -> list[Trial]:
+    return [
+        Trial(f"t{i}", small(training={"rounds": 2} | changes, run={"seed": i}), folder / f"t{i}")
+        for i in range(count)
+    ]
+
+
+def test_one_worker_carries_out_many_runs(tmp_path):
+    work = trials(tmp_path, 3)
+    with Pool() as pool, Signals() as signals:
+        Sweep(work, 1, pool.start).play(signals, lambda _: None, 0.01)
+        assert len(pool._all) == 1
+    assert all(trial.done for trial in work)
+    assert not pool._all[0].process.is_alive()
+
+
+def test_a_worker_that_is_killed_harms_no_other_run(tmp_path):
+    work = [*trials(tmp_path, 1, rounds=100_000), *trials(tmp_path / "more", 2)]
+    with Pool() as pool, Signals() as signals:
+        sweep = Sweep(work, 1, pool.start)
+
+        def show(_: Sweep) -> None:
+            if work[0].begun and pool._all[0].process.is_alive() and len(pool._all) == 1:
+                os.kill(pool._all[0].process.pid, signal.SIGKILL)
+
+        sweep.play(signals, show, 0.01)
+    assert list(sweep.faults) == [work[0].folder]
+    assert "ended with code -9" in sweep.faults[work[0].folder]
+    assert all(trial.done for trial in work[1:])
+
+
+def test_a_run_that_is_stopped_is_saved_and_goes_on(tmp_path):
+    (tmp_path / "l.toml").write_text(
+        TEXT.replace('"training.rounds" = 4', '"training.rounds" = 60')
+    )
+    rules = read_league(str(tmp_path / "l.toml")).narrowed(["top"], [0], [10**7])
+    asked = time.monotonic()
+    stopped = Signals()
+
+    def show(_: str, sweep: Sweep) -> None:
+        if any(trial.begun for trial in sweep.trials) and stopped.received is None:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert time.monotonic() < asked + 120
+
+    with stopped, pytest.raises(Interrupted):
+        play(rules, tmp_path, stopped, show, 1)
+    with Signals() as signals:
+        _, runs = play(rules, tmp_path, signals, lambda *_: None, 1)
+    assert [p.run.summary["rounds"] for p in runs] == [60]
