@@ -52,9 +52,7 @@ def least_error(e, g, budget, k, noise, kappa):
     tried, wanted = {}, 25
     while len(tried) < wanted:
         sigma2 = min(fits) * 10.0 ** (len(tried) / 8.0)
-        withheld = sum(
-            np.sum((1.0 - shares(sigma2, e[n], g[n], budget[n])) ** 2 * e[n]) for n in e
-        )
+        withheld = sum(np.sum((1.0 - shares(sigma2, e[n], g[n], budget[n])) ** 2 * e[n]) for n in e)
         tried[sigma2] = k * noise / sigma2 + kappa * withheld
         best = min(tried, key=tried.get)
         if len(tried) == wanted < 97 and best == sigma2:  # the last one: go on by a decade
@@ -188,7 +186,9 @@ def main(n_devices=8, n_channels=10, rounds=60, features=20, hidden=16, classes=
     for row in records[::12] + records[-1:]:
         right = forward(row["theta"], x[test], hidden, classes)[0].argmax(axis=1) == y[test]
         share = np.mean(list(row["share"].values()))
-        print(f"{row['t']:5}{row['slots_used']:7}{row['sigma']:10.3f}{share:12.3f}{right.mean():10.3f}")
+        print(
+            f"{row['t']:5}{row['slots_used']:7}{row['sigma']:10.3f}{share:12.3f}{right.mean():10.3f}"
+        )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ def regularised_shares(
             mu = mu + np.where(rises, step, 0.0)
         share = np.where(usable, h2 / (h2 + mu[..., None]), 0.0)
         spent = r * (share**2 * (e / h2)).sum(axis=-1)
-    factor = np.where(budget > 0.0, 1.0 / np.sqrt(np.maximum(spent, 1.0)), 0.0)
+    able = (budget > 0.0) & np.isfinite(r)  # what is infinitely dear is not sent
+    factor = np.where(able, 1.0 / np.sqrt(np.maximum(spent, 1.0)), 0.0)
     return np.asarray(share * factor[..., None])
 
 
@@ -125,4 +126,5 @@ def _in_own_units(
     best, total = (np.where(v > 0.0, v, 1.0) for v in (gain2.max(axis=1), energy.sum(axis=1)))
     g, e = gain2 / best[:, None], energy / total[:, None]
     g = np.where(g > _WEAKEST, g, 0.0)
-    return g, e, total / (best * np.where(budget > 0.0, budget, 1.0))
+    with np.errstate(divide="ignore", over="ignore"):
+        return g, e, total / (best * np.where(budget > 0.0, budget, 1.0))
