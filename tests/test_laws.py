@@ -168,7 +168,7 @@ def test_renaming_devices_renames_everything(order, scheme):
 
 @few
 @given(
-    scheme=st.sampled_from(PAPER),
+    scheme=st.sampled_from([*PAPER, "backlog"]),
     alpha=st.sampled_from([0.3, 1.0, 4.0, 40.0]),
     slots=st.integers(20, 600),
     seed=st.integers(0, 50),

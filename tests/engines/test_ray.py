@@ -27,6 +27,7 @@ ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "airf
 CASES = {  # one backend each, and few enough of 7 devices that some actor has none to train
     "tcs-h": {"dtype": "float64", "backend": "torch"},
     "tcs-d": {"dtype": "float32", "backend": "auto"},
+    "backlog": {"dtype": "float32", "backend": "auto"},
 }
 
 

@@ -56,7 +56,7 @@ def test_stopped_and_resumed(tmp_path, whole, rows):
     assert len(run.columns["round"]) == ROUNDS + 1
 
 
-@pytest.mark.parametrize("scheme", ["tcs-d", "top-k", "fedavg"])
+@pytest.mark.parametrize("scheme", ["tcs-d", "top-k", "fedavg", "backlog"])
 @pytest.mark.parametrize("memory", ["ram", "file", "bfloat16"])
 def test_every_scheme_and_memory_resumes(tmp_path, scheme, memory):
     e = settings(scheme, rounds=8, memory=memory)

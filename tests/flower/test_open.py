@@ -183,6 +183,11 @@ def test_other_memories_are_refused(setup, memory):
         strategy(own(setup, TimeCorrelated, memory=memory))
 
 
+def test_backlog_is_refused_by_its_name():
+    with pytest.raises(BadInput, match=r"scheme\.name = 'backlog': devices send shares"):
+        strategy(build(small("backlog", training={"dtype": "float32"})))
+
+
 def test_a_signal_of_ones_own_is_refused(setup, tmp_path):
     with pytest.raises(BadInput, match=r"scheme\.codec = Unspelled: has no `spelling`"):
         strategy(with_parts(setup, codec=Unspelled(setup.scheme.codec)))

@@ -22,7 +22,7 @@ from airfeel.flower.books import Books
 from airfeel.flower.fleet import Broadcast, Fleet
 from airfeel.flower.listen import Ear, Replies, mean_metrics
 from airfeel.flower.parts import Heard, Vector, as_happened
-from airfeel.flower.refusals import refuse_partial, refuse_round
+from airfeel.flower.refusals import refuse_partial, refuse_round, refuse_scheme
 from airfeel.flower.vectors import flatten, octets
 from airfeel.round import play_round, start
 from airfeel.streams import Streams
@@ -75,6 +75,7 @@ class AirStrategy(Strategy):
         self._asking: Asking | None = None
         self._askings = 0
         self._allowed = Allowed(codecs or {})
+        refuse_scheme(self.scheme)
         self._allowed.read(self._allowed.write(self.scheme.codec))  # refused now, not in a round
 
     def configure_train(

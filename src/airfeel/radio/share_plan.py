@@ -17,6 +17,7 @@ from airfeel.segments import air_slots
 from airfeel.types import Fading, Happened, Plan, Reason, Said, Turn
 
 _REAL_BITS = 32  # a real number of side information, charged under strict accounting
+_ROUNDING = 1.0 - 1e-12  # energy that is spent but for rounding is spent
 _SELDOM = 10  # rounds between two reports where reports are charged
 
 
@@ -112,10 +113,11 @@ class SharePlan(Bounded):
 
 
 def _energy_left(turn: Turn, division: Division) -> Float64[np.ndarray, "N"]:
-    """What is left of C·P̄_n after the digital phase [W·slots]."""
-    world = turn.world
+    """What is left of C·P̄_n after the digital phase [W·slots]; a rounding error of it is nothing."""
+    whole = turn.world.slots * turn.world.power
     digital = division.own_slots * division.power.sum(axis=1)
-    return np.maximum(world.slots * world.power - turn.state.spent - digital, 0.0)
+    left = whole - turn.state.spent - digital
+    return np.where(turn.state.spent + digital < whole * _ROUNDING, left, 0.0)
 
 
 def _why_silent(reason: np.ndarray, fading: Fading, budget: Float64[np.ndarray, "N"]) -> np.ndarray:

@@ -40,11 +40,12 @@ def regularised_shares(
     """
     g, e, ratio = _in_own_units(energy, gain2, budget)
     r = scalar2 * ratio  # σ²/budget in a device's own units: shares cost r·Σ c²e/g of 1
+    usable, h2 = g > 0.0, np.where(g > 0.0, g, 1.0)
     weight = g * e
     mu = np.zeros(r.shape)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(_STEPS):
-            inverse = 1.0 / (g + mu[..., None])
+            inverse = 1.0 / (h2 + mu[..., None])
             part = weight * inverse * inverse
             cost = part.sum(axis=-1)
             over = np.sqrt(r * cost) - 1.0
@@ -53,9 +54,10 @@ def regularised_shares(
             if not rises.any():
                 break
             mu = mu + np.where(rises, step, 0.0)
-        share = np.where(g > 0.0, g / (g + mu[..., None]), 0.0)
-        spent = r * np.where(g > 0.0, share**2 * e / g, 0.0).sum(axis=-1)
-    factor = np.where(budget > 0.0, 1.0 / np.sqrt(np.maximum(spent, 1.0)), 0.0)
+        share = np.where(usable, h2 / (h2 + mu[..., None]), 0.0)
+        spent = r * (share**2 * (e / h2)).sum(axis=-1)
+    able = (budget > 0.0) & np.isfinite(r)  # what is infinitely dear is not sent
+    factor = np.where(able, 1.0 / np.sqrt(np.maximum(spent, 1.0)), 0.0)
     return np.asarray(share * factor[..., None])
 
 
@@ -107,7 +109,7 @@ def _affordable(
 ) -> float:
     """s, the largest σ² at which everyone who can send something can afford all of it."""
     g, e, ratio = _in_own_units(energy, gain2, budget)
-    cost = ratio * np.divide(e, g, out=np.zeros_like(g), where=g > 0.0).sum(axis=1)
+    cost = ratio * np.divide(e, g, out=np.zeros_like(g), where=g > 0.0).sum(axis=1)  # of σ² = 1
     cost = cost[(budget > 0.0) & (cost > 0.0)]
     return float(1.0 / cost.max()) if len(cost) else np.inf
 
@@ -124,4 +126,5 @@ def _in_own_units(
     best, total = (np.where(v > 0.0, v, 1.0) for v in (gain2.max(axis=1), energy.sum(axis=1)))
     g, e = gain2 / best[:, None], energy / total[:, None]
     g = np.where(g > _WEAKEST, g, 0.0)
-    return g, e, total / (best * np.where(budget > 0.0, budget, 1.0))
+    with np.errstate(divide="ignore", over="ignore"):
+        return g, e, total / (best * np.where(budget > 0.0, budget, 1.0))
