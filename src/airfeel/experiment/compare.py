@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +63,12 @@ def run_missing(
     signals: Signals | None = None,
     fresh: bool = False,
 ) -> Run:
-    """A finished run is read, an unfinished one resumed, a missing one carried out."""
+    """A finished run is read, an unfinished one resumed, a missing one carried out.
+
+    With `fresh`, one that is there is deleted and carried out again.
+    """
     if fresh and (folder / "config.toml").is_file():
-        shutil.rmtree(folder)
+        return run(e, folder, watchers, signals=signals, fresh=True)
     if (folder / "summary.json").is_file():
         return read_run(folder)
     if (folder / "config.toml").is_file():

@@ -67,15 +67,17 @@ def run(
     *,
     data: Dataset | None = None,
     signals: Signals | None = None,
+    fresh: bool = False,
 ) -> Run:
     """Carry out an experiment; with `out`, into that folder, which must be new or empty.
 
     data: samples in place of those that the settings name; see `airfeel.data`.
+    fresh: delete the run that the folder holds, unless another process is writing it.
     """
     folder = None if out is None else Path(out)
     if data is not None:
         experiment = with_data(experiment, data)
-    return _carry_out(experiment, folder, watchers, signals or Signals(), data)
+    return _carry_out(experiment, folder, watchers, signals or Signals(), data, fresh=fresh)
 
 
 def resume(
@@ -105,13 +107,14 @@ def _carry_out(
     signals: Signals,
     data: Dataset | None,
     resume: bool = False,
+    fresh: bool = False,
 ) -> Run:
     setup = build(e, data)
     with ExitStack() as stack:
         make = _engine_maker(e, setup, stack)
         store = None
         if folder is not None:
-            opened = Store(folder, e, resume=resume, more=setup.scheme.columns)
+            opened = Store(folder, e, resume=resume, fresh=fresh, more=setup.scheme.columns)
             store = stack.enter_context(opened)
             for fault in store.faults:
                 went = store.found.state.round if store.found else 0
