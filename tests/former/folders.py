@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 _ASIDE = {"seconds", "machine", "commit"}  # columns of rows, keys of summary.json and facts.json
+_LATER = {"silent_rounds"}  # keys of summary.json that the former commit does not write
 _SKIPPED = ("*.lock", "checkpoint*.safetensors")
 
 
@@ -69,7 +70,8 @@ def _cell(former: Path, present: Path) -> str | None:
 
 def _key(former: Path, present: Path) -> str | None:
     a, b = (json.loads(path.read_text("utf-8")) for path in (former, present))
-    keys = [key for key in a | b if key not in _ASIDE and (key, a.get(key)) != (key, b.get(key))]
+    aside = _ASIDE | (_LATER - a.keys())
+    keys = [key for key in a | b if key not in aside and (key, a.get(key)) != (key, b.get(key))]
     return f"{keys[0]}: {a.get(keys[0])} became {b.get(keys[0])}" if keys else None
 
 

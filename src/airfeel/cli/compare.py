@@ -11,7 +11,15 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.cli.run import DataDir, Set, overrides, stopping
-from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blocks, verdict
+from airfeel.experiment.compare import (
+    Line,
+    lines,
+    percent,
+    run_all,
+    shared_blocks,
+    starving,
+    verdict,
+)
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
@@ -59,7 +67,7 @@ def compare(
     blocks = shared_blocks(groups)
     table = lines(groups)
     console.print(render(table, blocks))
-    console.print(verdict(table, blocks), highlight=False)
+    console.print(" ".join([verdict(table, blocks), *starving(groups)]), highlight=False)
     page(groups, out)
 
 

@@ -14,6 +14,7 @@ from airfeel.experiment.readings import accuracy_at, mean_and_spread
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, Watcher, resume, run
 from airfeel.experiment.signals import Signals
+from airfeel.experiment.starving import starved
 from airfeel.experiment.store import fingerprint
 from airfeel.types import BadInput
 
@@ -120,6 +121,12 @@ def _line(label: str, runs: list[Run], blocks: float) -> Line:
         blocks_per_round=float((used / np.maximum(rounds, 1)).mean()),
         scheduled=float(np.mean(share)),
     )
+
+
+def starving(groups: dict[str, list[Run]]) -> list[str]:
+    """A sentence for each scheme whose runs had many rounds in which nobody was heard."""
+    said = (starved(k, [(r.experiment, r.columns) for r in runs]) for k, runs in groups.items())
+    return [f"{sentence}." for sentence in said if sentence]
 
 
 def verdict(table: Sequence[Line], blocks: float) -> str:

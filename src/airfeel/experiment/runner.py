@@ -15,7 +15,7 @@ from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.experiment import notebook
+from airfeel.experiment import notebook, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
@@ -119,8 +119,9 @@ def _carry_out(
             for fault in store.faults:
                 went = store.found.state.round if store.found else 0
                 warnings.warn(f"{fault}; going on from round {went}", stacklevel=3)
-        everyone = (*watchers, *_loggers(e, folder))
+        everyone = (*watchers, *_loggers(e, folder), starving.Watch())
         played = Loop(e, setup, make, store, everyone, signals).play()
+    starving.tell(starving.verdict(e, played.columns))
     return Run(e, played.columns, played.summary, played.theta, folder)
 
 
