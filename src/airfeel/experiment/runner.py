@@ -15,7 +15,7 @@ from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.experiment import notebook, starving
+from airfeel.experiment import notebook, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
@@ -110,6 +110,7 @@ def _carry_out(
     fresh: bool = False,
 ) -> Run:
     setup = build(e, data)
+    space.check_scheme(e, setup.world.dim, setup.scheme)
     with ExitStack() as stack:
         make = _engine_maker(e, setup, stack)
         store = None
