@@ -71,7 +71,7 @@ def test_the_estimate_is_below_what_a_run_takes_but_not_by_far(scheme, kind):
     airfeel.run(e)
     taken = peak() - before
     assert estimate > 80 * MEGA
-    assert estimate / 1.1 < taken < 4 * estimate
+    assert estimate / 1.1 < taken < 8 * estimate
 
 
 @pytest.mark.parametrize(
