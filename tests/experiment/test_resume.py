@@ -243,7 +243,9 @@ def test_killed_at_random_moments(tmp_path, whole):
     assert killed >= KILLS
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_signals_stop_the_command_line_and_say_how_to_go_on(tmp_path, number, code):
     folder = tmp_path / "a run"
     command = [sys.executable, "-c", "from airfeel.cli import main; main()"]

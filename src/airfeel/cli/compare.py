@@ -11,7 +11,15 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.cli.run import DataDir, Set, overrides, stopping
-from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blocks, verdict
+from airfeel.experiment.compare import (
+    Line,
+    lines,
+    percent,
+    run_all,
+    shared_blocks,
+    starving,
+    verdict,
+)
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
@@ -34,7 +42,7 @@ def compare(
     seeds: Annotated[str, typer.Option(help="Such as 0..4 (five seeds) or 0,3,7.")] = "0",
     set_: Set = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/compare"),
-    fresh: Annotated[bool, typer.Option(help="Run again what is already there.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Delete what is there, and run again.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Compare schemes under the same seeds and sky, at equal resource blocks.
@@ -60,7 +68,7 @@ def compare(
     blocks = shared_blocks(groups)
     table = lines(groups)
     console.print(render(table, blocks))
-    for sentence in (verdict(table, blocks), *not_alike(groups)):
+    for sentence in (verdict(table, blocks), *starving(groups), *not_alike(groups)):
         console.print(sentence, highlight=False)
     page(groups, out)
 

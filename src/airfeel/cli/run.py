@@ -73,7 +73,7 @@ def resume(
 
 @contextmanager
 def stopping(command: str) -> Iterator[Signals]:
-    """Ctrl-C or SIGTERM ends a run after its round, saved, and says how to go on."""
+    """Ctrl-C, SIGTERM or SIGHUP ends a run after its round, saved, and says how to go on."""
     with Signals() as signals:
         try:
             yield signals

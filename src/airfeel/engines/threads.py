@@ -1,7 +1,6 @@
 """Devices trained by the threads of this process, a block of them a thread at a time."""
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -11,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
+from airfeel.engines.disk import on_disk
 from airfeel.radio.air import segment_energy
 from airfeel.types import Agreed, Codec, Delivery, Invited, Learn, Said, Turn, Words, World
 
@@ -26,10 +26,7 @@ def _zeros(world: World, rows: int, place: str) -> Float[Tensor, "{rows} D"]:
     theta = world.model.initial()
     shape = (rows, world.dim)
     if place == "file" and rows:
-        with tempfile.NamedTemporaryFile(prefix="airfeel-memory-") as file:
-            size = rows * world.dim
-            file.truncate(size * theta.element_size())
-            return torch.from_file(file.name, shared=True, size=size, dtype=theta.dtype).view(shape)
+        return on_disk(shape, theta.dtype)
     return theta.new_zeros(shape, dtype=torch.bfloat16 if place == "bfloat16" else None)
 
 

@@ -13,6 +13,7 @@ from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
+from airfeel.experiment import space
 from airfeel.experiment.assemble import assemble
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.fields import scheduling
@@ -48,6 +49,7 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
     data: what `data.dataset = "given"` stands for; see `with_data`.
     prefer: the backend where `auto` may choose one, if it can be had.
     """
+    space.check_settings(e)
     streams = Streams(e.run.seed)
     device = _compute_device(e.training.device)
     data = _dataset(e, streams, data)
@@ -139,6 +141,7 @@ def _shards(e: Experiment, data: Dataset, streams: Streams) -> tuple[Int64[np.nd
 
 def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device) -> FlatModel:
     m = e.model
+    space.check_model(e, models.size(m.name, data.shape, data.classes, m.hidden))
     module = models.make(
         m.name,
         data.shape,

@@ -1,7 +1,6 @@
 """Several schemes, the same seeds and the same sky: who is ahead at equal resource blocks."""
 
 import math
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from airfeel.experiment.load import load_stored
 from airfeel.experiment.readings import accuracy_at, mean_and_spread
 from airfeel.experiment.runner import Run, Watcher, resume, run
 from airfeel.experiment.signals import Signals
+from airfeel.experiment.starving import starved
 from airfeel.experiment.store import fingerprint
 from airfeel.experiment.stored import check_same, open_run
 from airfeel.types import BadInput
@@ -63,9 +63,12 @@ def run_missing(
     signals: Signals | None = None,
     fresh: bool = False,
 ) -> Run:
-    """A finished run is read, an unfinished one resumed, a missing one carried out."""
+    """A finished run is read, an unfinished one resumed, a missing one carried out.
+
+    With `fresh`, one that is there is deleted and carried out again.
+    """
     if fresh and (folder / "config.toml").is_file():
-        shutil.rmtree(folder)
+        return run(e, folder, watchers, signals=signals, fresh=True)
     if (folder / "summary.json").is_file():
         return read_run(folder, e)
     if (folder / "config.toml").is_file():
@@ -118,6 +121,12 @@ def _line(label: str, runs: list[Run], blocks: float) -> Line:
         blocks_per_round=float((used / np.maximum(rounds, 1)).mean()),
         scheduled=float(np.mean(share)),
     )
+
+
+def starving(groups: dict[str, list[Run]]) -> list[str]:
+    """A sentence for each scheme whose runs had many rounds in which nobody was heard."""
+    said = (starved(k, [(r.experiment, r.columns) for r in runs]) for k, runs in groups.items())
+    return [f"{sentence}." for sentence in said if sentence]
 
 
 def verdict(table: Sequence[Line], blocks: float) -> str:

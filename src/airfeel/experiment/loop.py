@@ -14,7 +14,7 @@ from torch import Tensor
 
 from airfeel import carry
 from airfeel.engines.base import Keeper, Lost
-from airfeel.experiment import rows
+from airfeel.experiment import rows, starving
 from airfeel.experiment.build import Setup
 from airfeel.experiment.checkpoint import Checkpoint
 from airfeel.experiment.config import Experiment
@@ -114,6 +114,7 @@ class Loop:
         """Round 0, and its row."""
         clock, setup = time.perf_counter(), self.setup
         state = start(setup.scheme, setup.world, setup.streams, engine)
+        starving.tell(starving.rehearse(self.e, setup, state))
         look = engine.evaluate(state.theta)
         seconds = time.perf_counter() - clock
         self.keep(rows.first_row(*look, seconds, setup.scheme.columns), None)

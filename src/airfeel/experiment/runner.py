@@ -15,7 +15,7 @@ from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.experiment import notebook, origin
+from airfeel.experiment import notebook, origin, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load_stored
@@ -68,15 +68,17 @@ def run(
     *,
     data: Dataset | None = None,
     signals: Signals | None = None,
+    fresh: bool = False,
 ) -> Run:
     """Carry out an experiment; with `out`, into that folder, which must be new or empty.
 
     data: samples in place of those that the settings name; see `airfeel.data`.
+    fresh: delete the run that the folder holds, unless another process is writing it.
     """
     folder = None if out is None else Path(out)
     if data is not None:
         experiment = with_data(experiment, data)
-    return _carry_out(experiment, folder, watchers, signals or Signals(), data)
+    return _carry_out(experiment, folder, watchers, signals or Signals(), data, fresh=fresh)
 
 
 def resume(
@@ -110,21 +112,24 @@ def _carry_out(
     data: Dataset | None,
     resume: bool = False,
     other: bool = False,
+    fresh: bool = False,
 ) -> Run:
     known = origin.read(folder) if folder and resume else None
     setup = build(e, data, prefer=origin.backend(known))
+    space.check_scheme(e, setup.world.dim, setup.scheme)
     with ExitStack() as stack:
         make = _engine_maker(e, setup, stack)
         store = None
         if folder is not None:
             here, more = origin.arithmetic(setup), setup.scheme.columns
-            opened = Store(folder, e, resume=resume, more=more, here=here, other=other)
+            opened = Store(folder, e, resume=resume, fresh=fresh, more=more, here=here, other=other)
             store = stack.enter_context(opened)
             for fault in store.faults:
                 went = store.found.state.round if store.found else 0
                 warnings.warn(f"{fault}; going on from round {went}", stacklevel=3)
-        everyone = (*watchers, *_loggers(e, folder))
+        everyone = (*watchers, *_loggers(e, folder), starving.Watch())
         played = Loop(e, setup, make, store, everyone, signals).play()
+    starving.tell(starving.verdict(e, played.columns))
     return Run(e, played.columns, played.summary, played.theta, folder)
 
 

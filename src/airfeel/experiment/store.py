@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -85,6 +86,19 @@ def _free(folder: Path) -> bool:
     return folder.is_dir() and {p.name for p in folder.iterdir()} <= _LEFTOVERS
 
 
+def _clear(folder: Path) -> None:
+    """Delete a run but for its lock: the summary first and the settings last.
+
+    Wherever that is cut off, what is left is an unfinished run that can be resumed.
+    """
+    ends = {"summary.json": -1, "config.toml": 1}
+    for path in sorted(folder.iterdir(), key=lambda p: (ends.get(p.name, 0), p.name)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != ".lock":
+            path.unlink()
+
+
 class Store:
     """Writes one run, and is its only writer.
 
@@ -92,6 +106,7 @@ class Store:
     A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
     checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones. It
     must be of the same settings and, unless `other` is allowed, of the same arithmetic.
+    With `fresh` the run that is there is deleted, once nobody else can be writing it.
     `more` names the columns of rounds.csv after the usual ones; `here` is what computes the run.
     """
 
@@ -101,6 +116,7 @@ class Store:
         e: Experiment,
         *,
         resume: bool = False,
+        fresh: bool = False,
         more: Sequence[str] = (),
         here: Arithmetic | None = None,
         other: bool = False,
@@ -110,8 +126,8 @@ class Store:
         self._here, self._other = here or {}, other
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
-        if not resume and folder.exists() and not _free(folder):
-            raise BadInput(f"--out {folder}: already holds something; name a new or empty folder")
+        if folder.exists() and not fresh:
+            self._look(resume)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(folder / ".lock")
@@ -122,6 +138,9 @@ class Store:
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
         self._loose: set[Path] = set()  # written, but perhaps not on the disk yet
         try:
+            if fresh:
+                _clear(folder)
+            self._look(resume)  # again: others may have been here before the lock was taken
             self._open(e, resume)
         except OSError as error:
             self._lock.release()
@@ -129,6 +148,15 @@ class Store:
         except BadInput:
             self._lock.release()
             raise
+
+    def _look(self, resume: bool) -> None:
+        """Refuse a folder that is not what this run may write into."""
+        if resume and (self.folder / "summary.json").exists():
+            raise BadInput(f"{self.folder}: is complete, there is nothing to resume")
+        if not resume and not _free(self.folder):
+            raise BadInput(
+                f"--out {self.folder}: already holds something; name a new or empty folder"
+            )
 
     def go_back(self, e: Experiment) -> None:
         """To the newest whole checkpoint: what was written after it is cut off."""

@@ -51,6 +51,7 @@ def summarise(
         "scheme": e.scheme.name,
         "reason": reason.value,
         "rounds": int(columns["round"][-1]),
+        "silent_rounds": int((columns["scheduled"][played] == 0).sum()),  # nobody was heard
         "slots": int(columns["slots"].sum()),
         "resource_blocks": int(columns["resource_blocks"][-1]),
         "dim": world.dim,

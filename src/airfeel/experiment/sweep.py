@@ -1,5 +1,6 @@
 """Many runs from one file: a grid or a list of settings, times seeds, on all cores."""
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -138,7 +139,8 @@ def start_local(trial: Trial) -> LocalJob:
 
 def work(table: Table, folder: str, pipe: Connection) -> None:
     """What a worker does: carry out or resume one run, and tell its fault, if any."""
-    with Signals() as signals:
+    # Ctrl-C reaches all processes of a terminal, and the sweep then tells each of them once more.
+    with Signals(hasty=False) as signals, contextlib.suppress(BrokenPipeError):
         pipe.send(attempt(table, folder, signals))
 
 

@@ -131,12 +131,30 @@ def make(
         try:
             module = factory(shape, classes, **arguments)
         except TypeError as error:
-            raise BadInput(f"model.name = {name!r}: cannot be made ({error})") from error
+            what = str(error).splitlines()[0]
+            raise BadInput(f"model.name = {name!r}: cannot be made ({what})") from error
         if not isinstance(module, nn.Module):
             other = type(module).__name__
             raise BadInput(f"model.name = {name!r}: must make an nn.Module, made {other}")
         _initialise(module, init)
     return module
+
+
+def size(name: str, shape: Shape, classes: int, hidden: int = 64) -> int:
+    """D of a model of the catalogue, made without its weights; 0 for a user's own.
+
+    >>> size("mlp", (1, 8, 8), 10), size("mlp", (1, 8, 8), 10, hidden=10**9)
+    (4810, 75000000010)
+    """
+    if name not in MODELS:
+        return 0
+    try:
+        with torch.device("meta"):
+            module = make(name, shape, classes, init="default", seed=0, hidden=hidden)
+    except (RuntimeError, OverflowError) as error:
+        what = str(error).splitlines()[0]
+        raise BadInput(f"model.hidden = {hidden}: too large for any machine ({what})") from error
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
 def _initialise(module: nn.Module, init: str) -> None:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from airfeel.experiment.compare import lines, percent, shared_blocks, verdict
+from airfeel.experiment.compare import lines, percent, shared_blocks, starving, verdict
 from airfeel.experiment.readings import mean_and_spread, round_mean
 from airfeel.experiment.report.runs import Groups, extra_columns
 from airfeel.experiment.runner import Run
@@ -43,12 +43,12 @@ def _per_round(runs: Sequence[Run], name: str) -> str:
 
 
 def said(groups: Groups) -> str:
-    """The verdict; of many groups only on the best few."""
+    """The verdict, of many groups only on the best few; and who starved."""
     table = lines(groups)
     paid = [line for line in table if not line.free]
     few = paid[:_FEW] + [line for line in table if line.free]
     more = f" {len(paid) - _FEW} more are in the table." if len(paid) > _FEW else ""
-    return verdict(few, shared_blocks(groups)) + more
+    return " ".join([verdict(few, shared_blocks(groups)) + more, *starving(groups)])
 
 
 def markdown(groups: Groups) -> str:

@@ -1,0 +1,182 @@
+"""A run that starves: rounds in which nobody is heard, why, and what to change.
+
+It is judged by rows, as they are stored, and before the first round by a rehearsal of it.
+"""
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from airfeel.experiment.build import Setup
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.rows import Row
+from airfeel.experiment.summary import Facts
+from airfeel.radio.air import segment_energy
+from airfeel.radio.limit import Limits
+from airfeel.streams import Streams
+from airfeel.types import State, Turn, World
+
+_SHARE, _FEWEST = 0.1, 3  # silent rounds that are worth a word: a tenth of all, and three
+
+
+Columns = Mapping[str, np.ndarray]  # of rounds.csv
+
+
+class Starving(UserWarning):
+    """Nobody is heard in many rounds."""
+
+
+@dataclass(frozen=True)
+class Hunger:
+    """How a run starves.
+
+    silent: rounds in which nobody was heard, of so many `rounds`.
+    excess: energy needed over energy allowed, a median over these rounds; NaN where unknown.
+    """
+
+    silent: int
+    rounds: int
+    excess: float
+
+    @property
+    def starving(self) -> bool:
+        """Whether that is worth a word."""
+        return self.silent >= max(_FEWEST, _SHARE * self.rounds)
+
+
+def hunger(columns: Columns) -> Hunger:
+    """What the rows of a run tell of rounds in which nobody was heard.
+
+    Args:
+        columns: of rounds.csv; of these `round`, `scheduled`, and the medians [W·slots] where a
+            scheme has them.
+
+    >>> column = {"round": [0, 1, 2, 3], "scheduled": [0, 0, 4, 0]}
+    >>> column |= {"needed_median": [np.nan, 8.0, 1.0, 4.0], "budget_median": [np.nan, 2, 2, 2]}
+    >>> hunger({name: np.array(values) for name, values in column.items()})
+    Hunger(silent=2, rounds=3, excess=3.0)
+    """
+    played = columns["round"] > 0
+    silent = played & (columns["scheduled"] == 0)
+    none = np.full(len(played), np.nan)
+    needed, budget = (columns.get(f"{name}_median", none)[silent] for name in ("needed", "budget"))
+    known = np.isfinite(needed) & np.isfinite(budget) & (budget > 0.0)
+    excess = float(np.median(needed[known] / budget[known])) if known.any() else math.nan
+    return Hunger(int(silent.sum()), int(played.sum()), excess)
+
+
+def words(e: Experiment, hunger: Hunger, last: bool = False) -> str:
+    """What a run lacks and what may help; `last`: the rounds are the last ones, not all."""
+    which = f"the last {hunger.rounds}" if last else f"{hunger.rounds}"
+    heard = f"nobody was heard in {hunger.silent} of {which} rounds"
+    if not hunger.excess > 1.0:
+        return f"{heard}: devices.csv says why"
+    needed = f"devices needed {_times(hunger.excess)} the energy allowed"
+    return f"{heard}: {needed}; {remedy(e, hunger.excess)}"
+
+
+def verdict(e: Experiment, columns: Columns) -> str | None:
+    """What there is to say of a run's rows; None where it did not starve."""
+    found = hunger(columns)
+    return words(e, found) if found.starving else None
+
+
+def starved(label: str, runs: Sequence[tuple[Experiment, Columns]]) -> str | None:
+    """What there is to say of some runs of one scheme, by the one that was silent most."""
+    found = [(hunger(columns), e) for e, columns in runs]
+    bad = [(h.silent / h.rounds, h, e) for h, e in found if h.starving]
+    if not bad:
+        return None
+    _, worst, e = max(bad, key=lambda entry: entry[0])
+    many = f" in {len(bad)} of {len(runs)} runs, most with seed {e.run.seed}"
+    return f"{label} starved{many if len(runs) > 1 else ''}: {words(e, worst)}"
+
+
+def remedy(e: Experiment, excess: float) -> str:
+    """Settings at which half of the devices could have spoken: the energy goes with σ_t²."""
+    scale, now = 1.0 / math.sqrt(excess), e.radio.power_scalar
+    if isinstance(now, int | float):
+        smaller = f"radio.power_scalar ≤ {_down(scale * now):g} (it is {now:g})"
+    else:
+        smaller = f"radio.power_scalar at {_down(scale):g} of what it is"
+    return f"try {smaller}, or {_times(excess)} the radio.power"
+
+
+def rehearse(e: Experiment, setup: Setup, state: State) -> str | None:
+    """Before round 1: what it will lack if nobody is likely to be heard in it, else None.
+
+    Every device is taken to say what all have learned on average in round 0. Mostly that is less
+    than it will: ‖mean of x_n‖² is at most the mean of ‖x_n‖². The sky is one of another seed, so
+    that no die of the run is thrown.
+
+    Args:
+        e: the settings.
+        setup: made of them.
+        state: after round 0.
+    """
+    scheme, world = setup.scheme, setup.world
+    if not isinstance(scheme.plan, Limits):
+        return None
+    turn = Turn(world, state, Streams(e.run.seed + 1))
+    anyone, codec = np.zeros(1, np.int64), scheme.codec
+    dice = turn.streams.uniform("quantize", turn.round, anyone, codec.dice)
+    said = codec.encode(state.update[None].clone(), codec.agree(turn), anyone, dice)
+    symbols = said.common if said.signal is None else said.signal
+    energy = segment_energy(symbols, world.subchannels).repeat(world.devices, axis=0)
+    limit = scheme.plan.limit(turn, symbols.shape[1])
+    needed = limit.needed(energy, scheme.fade(turn).gain2)
+    if limit.allows(needed).any():
+        return None
+    medians = {"needed_median": np.median(needed), "budget_median": np.median(limit.budget)}
+    first = {"round": 1, "scheduled": 0} | medians
+    excess = hunger({name: np.array([value]) for name, value in first.items()}).excess
+    if not excess > 1.0:
+        return None
+    times = f"devices will need about {_times(excess)} the energy allowed"
+    return f"nobody may be heard: {times}; {remedy(e, excess)}"
+
+
+def tell(said: str | None) -> None:
+    """Warn, if there is anything to say."""
+    if said is not None:
+        warnings.warn(said, Starving, stacklevel=2)
+
+
+class Watch:
+    """A watcher that warns once while a run starves."""
+
+    def begin(self, experiment: Experiment, world: World) -> None:
+        self._e = experiment
+        self._rows: dict[int, Row] = {}  # by round: one that is played again counts once
+        self._told = False
+
+    def row(self, row: Row) -> None:
+        self._rows[int(row["round"])] = row
+        if self._told or row["scheduled"]:
+            return
+        found = hunger(_columns(self._rows.values()))
+        if found.starving:
+            self._told = True
+            tell(f"round {row['round']}: {words(self._e, found, last=True)}")
+
+    def end(self, summary: Facts) -> None:
+        pass
+
+
+def _columns(rows: Iterable[Row]) -> dict[str, np.ndarray]:
+    rows = list(rows)
+    names = ("round", "scheduled", "needed_median", "budget_median")
+    return {name: np.array([row[name] for row in rows], dtype=float) for name in names}
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.2g} times" if factor < 10.0 else f"{factor:,.0f} times"
+
+
+def _down(number: float) -> float:
+    """The number with two digits, not above it."""
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return math.floor(number / unit) * unit
