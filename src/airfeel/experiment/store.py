@@ -99,7 +99,7 @@ class Store:
         if not resume and folder.exists() and not _free(folder):
             raise BadInput(f"--out {folder}: already holds something; name a new or empty folder")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            atomic.make_folder(folder)
             self._lock = FileLock(folder / ".lock")
             self._lock.acquire(timeout=0)
         except Timeout as error:
@@ -196,5 +196,4 @@ class Store:
         self._files[name].flush()
 
     def _keep(self, reports: list[Report]) -> None:
-        for path in [record.save(self.folder, report) for report in reports]:
-            self._loose |= {path, path.parent}
+        self._loose |= {record.save(self.folder, report) for report in reports}
