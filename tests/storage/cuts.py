@@ -1,35 +1,36 @@
 """Cuts the power of a run, a comparison or a sweep after every file operation, and goes on.
 
-A scenario is carried out once, and its file operations are recorded. For every operation, the folder
-is built as a power cut after it may leave it, and the same command is given again: the result must
-have the bytes of the uninterrupted one, or the refusal must be one line, and none of what a
-checkpoint had promised may be lost.
+A scenario is carried out once, and its file operations are recorded. For every operation, the
+folder is built as a power cut after it may leave it, and the same command is given again: the
+result must have the bytes of the uninterrupted one, or the refusal must be one line, and none of
+what a checkpoint had promised may be lost.
 """
 
 import hashlib
-import itertools
-import os
+import random
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
-import airfeel
-from airfeel.experiment import loop, store
-from airfeel.experiment.store import Store
 from disk import Disk, Operation, Promise, Tree
+from quick import quick
 from recorder import Recorder, read_tree, recording, write_tree
+
+import airfeel
+from airfeel.engines.base import Keeper
+from airfeel.experiment.loop import Loop
+from airfeel.experiment.store import Store
+from airfeel.types import State
 
 DONE = 1_000_000  # the round that a complete run has promised
 _PASSING = ("checkpoint", ".lock")  # names that may differ in the end
 
 Told = dict[str, int]  # the round that each run went on from, by folder
-Command = Callable[[Path, Told], None]  # what a user types, into a folder, again and again
+Command = Callable[[Path], None]  # what a user types, into a folder, again and again
 
 
 @dataclass(frozen=True)
@@ -52,32 +53,17 @@ class Verdict:
     faults: list[str] = field(default_factory=list)
 
 
-class First:
-    """Watches from which round a run goes on."""
-
-    def __init__(self, told: Told, folder: str) -> None:
-        self.told, self.folder = told, folder
-
-    def begin(self, experiment: object, world: object) -> None:
-        pass
-
-    def row(self, row: dict[str, int | float | str]) -> None:
-        self.told.setdefault(self.folder, int(row["round"]))
-
-    def end(self, summary: object) -> None:
-        pass
-
-
 @contextmanager
-def quick() -> Iterator[None]:
-    """No disk is waited for, a row's seconds are nought, and rows wait for others now and then."""
-    ticks = itertools.count()
-    clock = SimpleNamespace(perf_counter=lambda: 0.0, monotonic=lambda: 0.15 * next(ticks))
-    with ExitStack() as stack:
-        for room in (loop, store):
-            stack.enter_context(mock.patch.object(room, "time", clock))
-        stack.enter_context(mock.patch.object(os, "fsync", lambda handle: None))
-        stack.enter_context(warnings.catch_warnings(action="ignore"))
+def telling(root: Path, told: Told) -> Iterator[None]:
+    """Note from which round runs go on."""
+    first = Loop.first
+
+    def noted(self: Loop, engine: Keeper) -> State:
+        state = first(self, engine)
+        told[str(self.store.folder.relative_to(root))] = state.round
+        return state
+
+    with mock.patch.object(Loop, "first", noted):
         yield
 
 
@@ -86,7 +72,7 @@ def promising(recorder: Recorder) -> Iterator[None]:
     """A checkpoint that has been saved is a promise, and so is a finished run."""
     save, finish = Store.save, Store.finish
 
-    def saved(self: Store, state: airfeel.types.State, *more: object, **named: object) -> None:
+    def saved(self: Store, state: State, *more: object, **named: object) -> None:
         save(self, state, *more, **named)
         recorder.promise(self.folder, state.round)
 
@@ -104,7 +90,7 @@ def record(scenario: Scenario, root: Path) -> tuple[list[Operation], int, Tree]:
     write_tree(root, scenario.before)
     with quick(), recording(root) as recorder, promising(recorder):
         begin = len(recorder.log)
-        scenario.command(root, {})
+        scenario.command(root)
     result = read_tree(root)
     shutil.rmtree(root)
     return recorder.log, begin, lasting(result)
@@ -123,22 +109,25 @@ def storm(
     scenario: Scenario,
     folder: Path,
     spoil: Callable[[Sequence[Operation]], list[Operation]] = list,
-    every: int = 1,
+    share: float = 1.0,
 ) -> Verdict:
-    """Cut after every operation (or every so many), in all ways; equal survivors are met once."""
-    log, begin, wanted = record(scenario, folder / "whole")
+    """Cut after every operation, in all ways or a share of them; equal survivors are met once."""
+    log, begin, wanted = record(scenario, folder / "disk")
     log = spoil(log)
     clock, verdict = time.monotonic(), Verdict(len(log) - begin)
     met: set[str] = set()
-    for cut in range(begin, len(log) + 1, every):
+    for cut in range(begin, len(log) + 1):
         promised = {op.folder: op.round for op in log[:cut] if isinstance(op, Promise)}
-        for name, tree in Disk(log[:cut]).survivors(seed=cut):
+        dice = random.Random(cut)
+        for name, tree in Disk(log[:cut]).survivors(dice):
+            if dice.random() >= share:
+                continue
             verdict.cuts += 1
             key = hashlib.sha256(repr((sorted(tree.items()), promised)).encode()).hexdigest()
             if key in met:
                 continue
             met.add(key)
-            fault = _go_on(scenario, folder / "cut", tree, wanted, promised, verdict)
+            fault = _go_on(scenario, folder / "disk", tree, wanted, promised, verdict)
             if fault:
                 after = log[cut - 1] if cut else None
                 verdict.faults.append(f"cut {cut - begin}, {name}, after {after!r:.90}: {fault}")
@@ -149,13 +138,13 @@ def storm(
 def _go_on(
     scenario: Scenario, root: Path, tree: Tree, wanted: Tree, promised: Told, verdict: Verdict
 ) -> str | None:
-    """Give the command again where the power was cut; what was wrong with the answer, if anything."""
+    """Give the command again after a cut; what was wrong with the answer, if anything."""
     root.mkdir()
     write_tree(root, tree)
     told: Told = {}
     try:
-        with quick():
-            scenario.command(root, told)
+        with quick(), telling(root, told):
+            scenario.command(root)
     except airfeel.BadInput as refusal:
         verdict.refused += 1
         return _illegal(str(refusal), promised)

@@ -155,7 +155,7 @@ class Disk:
         """What a process that is killed leaves: the system still writes all it was given."""
         return self.tree(lambda _: True, lambda _: kept)
 
-    def survivors(self, seed: int) -> Iterator[tuple[str, Tree]]:
+    def survivors(self, dice: random.Random) -> Iterator[tuple[str, Tree]]:
         """What may be found after the cut, each with a name."""
         for name, names, content in _WHOLESALE:
             yield name, self.tree(lambda _, names=names: names, lambda _, how=content: how)
@@ -167,7 +167,6 @@ class Disk:
                 part = {node: how}
                 tree = self.tree(lambda _: True, lambda n, part=part: part.get(n, kept))
                 yield f"{self._called[node]} {how.__name__}", tree
-        dice = random.Random(seed)
         for throw in range(2):
             chosen = {id(op) for op in self.pending if dice.random() < 0.5}
             hows = {node: dice.choice((kept, lost, torn, zeros)) for node in self._unsynced}

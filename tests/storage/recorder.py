@@ -119,7 +119,9 @@ class Recorder:
             source, target = self._place(old), self._place(new)
             _REAL["replace"](old, new)
             if source or target:
-                assert source and target and source[0] == target[0], f"{old} to another folder"
+                assert source, f"{old} comes from elsewhere"
+                assert target, f"{old} goes elsewhere"
+                assert source[0] == target[0], f"{old} changes its folder"
                 node = self._names[source[0]].pop(source[1])
                 self._names[target[0]][target[1]] = node
                 self._add(Link(*target, node, source[1]))
