@@ -110,70 +110,82 @@ def storm(
     folder: Path,
     spoil: Callable[[Sequence[Operation]], list[Operation]] = list,
     share: float = 1.0,
+    most: int = 20,
 ) -> Verdict:
-    """Cut after every operation, in all ways or a share of them; equal survivors are met once."""
-    log, begin, wanted = record(scenario, folder / "disk")
-    log = spoil(log)
-    clock, verdict = time.monotonic(), Verdict(len(log) - begin)
-    met: set[str] = set()
+    """Cut after every operation, in all ways or a share of them; equal survivors are met once.
+
+    It ends early once it has found the most faults that anybody reads.
+    """
+    clock, root = time.monotonic(), folder / "disk"
+    log, begin, wanted = record(scenario, root)
+    log[begin:] = spoil(log[begin:])
+    verdict, answers = Verdict(len(log) - begin), {}
     for cut in range(begin, len(log) + 1):
         promised = {op.folder: op.round for op in log[:cut] if isinstance(op, Promise)}
-        dice = random.Random(cut)
-        for name, tree in Disk(log[:cut]).survivors(dice):
-            if dice.random() >= share:
-                continue
+        for name, tree in survivors(log[:cut], share):
+            key = hashlib.sha256(repr(sorted(tree.items())).encode()).digest()
+            if key not in answers:
+                answers[key] = go_on(scenario, root, tree, wanted)
+            fault = answers[key].fault(promised)
+            if fault and len(verdict.faults) < most:
+                after = f"{log[cut - 1]!r:.90}"
+                verdict.faults.append(f"cut {cut - begin}, {name}, after {after}: {fault}")
             verdict.cuts += 1
-            key = hashlib.sha256(repr((sorted(tree.items()), promised)).encode()).hexdigest()
-            if key in met:
-                continue
-            met.add(key)
-            fault = _go_on(scenario, folder / "disk", tree, wanted, promised, verdict)
-            if fault:
-                after = log[cut - 1] if cut else None
-                verdict.faults.append(f"cut {cut - begin}, {name}, after {after!r:.90}: {fault}")
+        if len(verdict.faults) == most:
+            break
+    verdict.refused = sum(answer.refusal is not None for answer in answers.values())
+    verdict.resumed = len(answers) - verdict.refused
     verdict.seconds = time.monotonic() - clock
     return verdict
 
 
-def _go_on(
-    scenario: Scenario, root: Path, tree: Tree, wanted: Tree, promised: Told, verdict: Verdict
-) -> str | None:
-    """Give the command again after a cut; what was wrong with the answer, if anything."""
+def survivors(log: Sequence[Operation], share: float = 1.0) -> Iterator[tuple[str, Tree]]:
+    """A share of all that may be found after a log, the same each time."""
+    dice = random.Random(len(log))
+    for name, tree in Disk(log).survivors(dice):
+        if dice.random() < share:
+            yield name, tree
+
+
+@dataclass
+class Answer:
+    """What the command said after a cut."""
+
+    told: Told  # from which rounds it went on
+    refusal: str | None = None
+    wrong: str | None = None  # an error that is no refusal, or other bytes
+
+    def fault(self, promised: Told) -> str | None:
+        """What is wrong with it, if anything, given what had been saved before the cut.
+
+        A refusal is one line, and comes only before the first checkpoint. A run goes on from the
+        last saved checkpoint or a later one, a complete one not at all.
+        """
+        if self.refusal is not None:
+            legal = len(self.refusal.splitlines()) == 1 and not promised
+            return None if legal else f"refused after {promised}: {self.refusal}"
+        for folder, first in self.told.items():
+            if first < promised.get(folder, 0):
+                return f"{folder} went on from round {first}, though {promised[folder]} was saved"
+        return self.wrong
+
+
+def go_on(scenario: Scenario, root: Path, tree: Tree, wanted: Tree) -> Answer:
+    """Give the command again in a folder as a cut has left it."""
     root.mkdir()
     write_tree(root, tree)
-    told: Told = {}
+    answer = Answer({})
     try:
-        with quick(), telling(root, told):
+        with quick(), telling(root, answer.told):
             scenario.command(root)
+        found = lasting(read_tree(root))
+        paths = sorted(found.keys() | wanted)
+        other = [path for path in paths if found.get(path, 0) != wanted.get(path, 0)]
+        answer.wrong = f"other bytes in {', '.join(other)}" if other else None
     except airfeel.BadInput as refusal:
-        verdict.refused += 1
-        return _illegal(str(refusal), promised)
+        answer.refusal = str(refusal)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    else:
-        verdict.resumed += 1
-        return _difference(lasting(read_tree(root)), wanted) or _forgotten(told, promised)
+        answer.wrong = f"{type(error).__name__}: {error}"
     finally:
         shutil.rmtree(root)
-
-
-def _illegal(refusal: str, promised: Told) -> str | None:
-    """A refusal is one line, and comes only before the first checkpoint."""
-    if len(refusal.splitlines()) != 1 or any(promised.values()):
-        return f"refused after {promised}: {refusal}"
-    return None
-
-
-def _difference(found: Tree, wanted: Tree) -> str | None:
-    if found == wanted:
-        return None
-    other = [path for path in sorted(found.keys() | wanted) if found.get(path) != wanted.get(path)]
-    return f"other bytes in {', '.join(other)}"
-
-
-def _forgotten(told: Told, promised: Told) -> str | None:
-    """A run goes on from the last promised checkpoint or a later one; a complete one not at all."""
-    for folder, first in told.items():
-        if first < promised.get(folder, 0):
-            return f"{folder} went on from round {first}, though {promised[folder]} was saved"
-    return None
+    return answer
