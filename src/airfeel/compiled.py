@@ -94,6 +94,15 @@ class Kernel:
             return str(error)
         return None
 
+    @cached_property
+    def digest(self) -> str | None:
+        """Names what it computes: sources, compiler and flags; None where it cannot be had."""
+        if self.missing is not None:
+            return None
+        sources = sorted([*self.folder.glob("*.hpp"), *self.folder.glob("*.cpp")])
+        said = "\0".join((_version(find_compiler()), *FLAGS, *self.flags)).encode()
+        return hashlib.sha256(b"\0".join([said, *map(Path.read_bytes, sources)])).hexdigest()[:12]
+
     def __getitem__(self, name: str) -> Callable[..., float]:
         return self._functions[name]
 

@@ -9,7 +9,7 @@ import pytest
 
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.write import write
-from stored import store_some
+from stored import store_some, unsealed
 
 pytest.importorskip("plotly", reason='the page needs pip install "airfeel[report]"')
 selenium = pytest.importorskip("selenium", reason="browser tests need selenium")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     folder = store_some(tmp_path_factory.mktemp("runs"))
     for path in (folder / "top-k-0", folder / "top-k-1"):  # a scheme with a hostile name
         text = (path / "config.toml").read_text("utf-8").replace('"top-k"', json.dumps(EVIL))
-        (path / "config.toml").write_text(text, "utf-8")
+        (unsealed(path) / "config.toml").write_text(text, "utf-8")
     return folder
 
 

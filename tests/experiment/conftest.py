@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from airfeel.experiment.report import runs
-from stored import store_some
+from stored import store_some, unsealed
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def one(folder, tmp_path):
     """A copy of one run, the only one in its folder, to be changed."""
-    return shutil.copytree(folder / "tcs-h-0", tmp_path / "a")
+    return unsealed(shutil.copytree(folder / "tcs-h-0", tmp_path / "a"))
 
 
 @pytest.fixture

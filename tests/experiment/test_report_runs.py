@@ -17,7 +17,7 @@ from airfeel.experiment.report.summary import markdown
 from airfeel.experiment.report.write import write
 from airfeel.experiment.store import as_toml, fingerprint
 from airfeel.types import BadInput
-from stored import store
+from stored import store, unsealed
 
 
 def test_runs_are_found_in_and_below_folders_each_once(folder):
@@ -144,7 +144,7 @@ def test_rows_without_some_columns_are_reported_without_what_needs_them(one, tmp
 
 def test_columns_of_a_users_meter_are_drawn_and_told(folder, tmp_path):
     for name in ("tcs-h-0", "tcs-h-1", "top-k-0"):
-        shutil.copytree(folder / name, tmp_path / "runs" / name)
+        unsealed(shutil.copytree(folder / name, tmp_path / "runs" / name))
     metered(tmp_path / "runs" / "tcs-h-0", "pilots/dB", lambda t: -t if t else "")
     metered(tmp_path / "runs" / "tcs-h-1", "pilots/dB", lambda t: -t - 2 if t else "")
     metered(tmp_path / "runs" / "top-k-0", "said", lambda t: "words")

@@ -68,9 +68,10 @@ def _cell(former: Path, present: Path) -> str | None:
 
 
 def _key(former: Path, present: Path) -> str | None:
+    """The first key that is gone or says something else; new ones may have come."""
     a, b = (json.loads(path.read_text("utf-8")) for path in (former, present))
-    keys = [key for key in a | b if key not in _ASIDE and (key, a.get(key)) != (key, b.get(key))]
-    return f"{keys[0]}: {a.get(keys[0])} became {b.get(keys[0])}" if keys else None
+    keys = [key for key in a if key not in _ASIDE and (key not in b or a[key] != b[key])]
+    return f"{keys[0]}: {a[keys[0]]} became {b.get(keys[0])}" if keys else None
 
 
 def _table(path: Path) -> list[list[str]]:

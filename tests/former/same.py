@@ -36,6 +36,8 @@ WANTED = {
     "ended by diverged",
 }
 
+OLDER = "does not tell settings and backend, as older versions"
+
 Outcome = dict[str, Any]  # name, error and warnings of a run
 
 
@@ -133,8 +135,9 @@ def _differences(a: Task, former: Outcome, b: Task, present: Outcome) -> list[st
         return []
     if present["error"]:
         return [f"fails with {present['error']}"]
-    keys = [key for key in ("name", "warnings") if former[key] != present[key]]
-    changed = [f"{key}: {former[key]} became {present[key]}" for key in keys]
+    said = present | {"warnings": [w for w in present["warnings"] if not _of_old(b, w)]}
+    keys = [key for key in ("name", "warnings") if former[key] != said[key]]
+    changed = [f"{key}: {former[key]} became {said[key]}" for key in keys]
     return changed + differences(Path(a.folder), Path(b.folder))
 
 
@@ -142,6 +145,11 @@ def _refused(task: Task, found: Outcome) -> bool:
     """Whether a checkpoint was refused in one line, which is allowed."""
     error = found["error"] or ""
     return task.do == "resume" and error.startswith("BadInput: ") and "\n" not in error
+
+
+def _of_old(task: Task, warning: str) -> bool:
+    """Whether it is said of the former commit's checkpoint that it knows less than ours do."""
+    return task.do == "resume" and OLDER in warning
 
 
 def _lasting(scheme: str, memory: str) -> tuple[str, grid.Table]:

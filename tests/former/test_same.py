@@ -16,6 +16,7 @@ CHANGES = {  # of the former source: a louder noise, and a checkpoint that forge
     "radio/air.py": ("np.sqrt(fading.noise)", "1.0001 * np.sqrt(fading.noise)"),
     "experiment/checkpoint.py": ('(state, tensors["memory"],', '(state, 0 * tensors["memory"],'),
 }
+SUMMARY = {"reason": "rounds", "seconds": 1.0, "commit": "a"}
 WORD = re.compile("scheme=|resumed:")
 
 
@@ -68,7 +69,7 @@ def written(folder, **files):
     base = {
         "rounds": "round,seconds,loss\n0,0.1,2.5\n1,0.1,2.25\n",
         "config": "[run]\nseed = 1\n",
-        "summary": json.dumps({"reason": "rounds", "seconds": 1.0, "commit": "a"}),
+        "summary": json.dumps(SUMMARY),
         "model": "\0\1\2",
     }
     ends = {"rounds": "csv", "config": "toml", "summary": "json", "model": "safetensors"}
@@ -94,6 +95,8 @@ def written(folder, **files):
             "rounds.csv: line 1: 3 cells became 4",
         ),
         ({"config": "[run]\nseed = 2\n"}, "config.toml: differs from byte 13"),
+        ({"summary": json.dumps(SUMMARY | {"files": {}})}, None),
+        ({"summary": json.dumps({"seconds": 9.0})}, "summary.json: reason: rounds became None"),
         ({"summary": json.dumps({"reason": "budget"})}, "summary.json: reason: rounds became budg"),
         ({"model": "\0\1\3"}, "model.safetensors: differs from byte 2 of 3"),
         ({"model": None}, "model.safetensors: is there on one side only, the former one"),

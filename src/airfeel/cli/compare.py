@@ -15,6 +15,7 @@ from airfeel.experiment.compare import Line, lines, percent, run_all, shared_blo
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
+from airfeel.experiment.readings import not_alike
 from airfeel.experiment.report.write import write
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
@@ -59,7 +60,8 @@ def compare(
     blocks = shared_blocks(groups)
     table = lines(groups)
     console.print(render(table, blocks))
-    console.print(verdict(table, blocks), highlight=False)
+    for sentence in (verdict(table, blocks), *not_alike(groups)):
+        console.print(sentence, highlight=False)
     page(groups, out)
 
 

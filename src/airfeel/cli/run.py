@@ -48,13 +48,26 @@ def run(
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The folder of an unfinished run.")],
+    allow_other_backend: Annotated[
+        bool,
+        typer.Option(
+            "--allow-other-backend",
+            help="Go on although another backend, kernel or CPU computed the rounds before: last "
+            "digits change, and summary.json says so.",
+        ),
+    ] = False,
 ) -> None:
     """Go on with a run that was stopped, killed or cut off.
 
     The result is the very one that the run would have had uninterrupted.
     """
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
-        runner.resume(folder, [Display(Console())], signals=signals)
+        runner.resume(
+            folder,
+            [Display(Console())],
+            signals=signals,
+            allow_other_backend=allow_other_backend,
+        )
     typer.echo(f"results in {folder}")
 
 

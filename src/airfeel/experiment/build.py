@@ -1,6 +1,7 @@
 """From settings to the world, the scheme and the dice of a run."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,10 +42,11 @@ def with_data(e: Experiment, data: Dataset) -> Experiment:
     return e.model_copy(update={"data": e.data.model_copy(update={"dataset": chosen})})
 
 
-def build(e: Experiment, data: Dataset | None = None) -> Setup:
+def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None) -> Setup:
     """Make everything that the settings describe; whatever is wrong with them shows here.
 
     data: what `data.dataset = "given"` stands for; see `with_data`.
+    prefer: the backend where `auto` may choose one, if it can be had.
     """
     streams = Streams(e.run.seed)
     device = _compute_device(e.training.device)
@@ -52,22 +54,31 @@ def build(e: Experiment, data: Dataset | None = None) -> Setup:
     shards = _shards(e, data, streams)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
-    if e.training.rule is not None and "rule" not in BACKENDS.settings(name_of(e.training.backend)):
-        raise BadInput(f"training.rule: backend {name_of(e.training.backend)!r} takes no rule")
-    backend: Backend = BACKENDS.make(
-        e.training.backend,
-        model=model,
-        data=world.data,
-        rule=RULES.make(e.training.rule or "sgd"),
-        dropout=e.model.dropout > 0,
-    )
     learn = LocalSGD(
-        backend,
+        _backend(e, model, world.data, prefer),
         e.training.local_steps,
         e.training.batch_size,
         _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
     )
     return Setup(world, _scheme(e, world, learn), streams)
+
+
+def _backend(e: Experiment, model: FlatModel, data: Dataset, prefer: str | None) -> Backend:
+    chosen = e.training.backend
+    if e.training.rule is not None and "rule" not in BACKENDS.settings(name_of(chosen)):
+        raise BadInput(f"training.rule: backend {name_of(chosen)!r} takes no rule")
+    facts = {
+        "model": model,
+        "data": data,
+        "rule": RULES.make(e.training.rule or "sgd"),
+        "dropout": e.model.dropout > 0,
+    }
+    if prefer is not None and prefer in BACKENDS and name_of(chosen) == "auto":
+        with suppress(BadInput):
+            preferred: Backend = BACKENDS.make(prefer, **facts)
+            return preferred
+    backend: Backend = BACKENDS.make(chosen, **facts)
+    return backend
 
 
 def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:

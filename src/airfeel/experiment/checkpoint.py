@@ -1,14 +1,15 @@
 """The whole State on disk: nothing that can run when loaded, written in one step, checked by a sum.
 
 A folder holds the newest checkpoint and the one before. A checkpoint knows how many bytes of each
-CSV file belong to it, so that a resumed run can cut what came after.
+CSV file belong to it, so that a resumed run can cut what came after, and their checksums; and it
+knows the run that it is of.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -16,8 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from airfeel.experiment import atomic
-from airfeel.types import State
+from airfeel.experiment import atomic, origin, seals
+from airfeel.experiment.origin import Origin
+from airfeel.types import BadInput, State
 
 _BUFFER, _CARRY = "buffer.", "carry."
 NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
@@ -25,11 +27,16 @@ NEWEST, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A state, the devices' buffers, and the bytes of each file that go with them."""
+    """A state, the devices' buffers, and the bytes of each file that go with them.
+
+    sums: checksums of these bytes; origin: what all of it comes from. Older versions had neither.
+    """
 
     state: State
     buffers: Mapping[str, Tensor]
     bytes: Mapping[str, int]
+    sums: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin | None = None
 
 
 class Damaged(Exception):
@@ -54,7 +61,9 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
     }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     numbers = {"round": state.round, "slots": state.slots, "idle": state.idle}
-    facts = json.dumps(numbers | {"bytes": dict(checkpoint.bytes)}, sort_keys=True)
+    files = {"bytes": dict(checkpoint.bytes), "sums": dict(checkpoint.sums)}
+    source = checkpoint.origin.as_facts() if checkpoint.origin else {}
+    facts = json.dumps(numbers | files | source, sort_keys=True)
     content = save(tensors, {"facts": facts, "sha256": _digest(tensors, facts)})
     if (folder / NEWEST).exists():
         os.replace(folder / NEWEST, folder / PREVIOUS)
@@ -88,7 +97,8 @@ def read(path: Path) -> Checkpoint:
         )
     except KeyError as error:
         raise Damaged(f"{path.name}: lacks {error}") from error
-    return Checkpoint(state, _with_prefix(_BUFFER, tensors), numbers["bytes"])
+    buffers, sums = _with_prefix(_BUFFER, tensors), numbers.get("sums", {})
+    return Checkpoint(state, buffers, numbers["bytes"], sums, origin.from_facts(numbers))
 
 
 def _with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -96,27 +106,38 @@ def _with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest whole checkpoint, if any, and what was wrong with newer ones."""
+    """The newest whole checkpoint whose rows are whole too, and what was wrong with newer ones.
+
+    None where no checkpoint is whole. Where one is, but its rows are not, the run is refused: to
+    start over would throw away what the checkpoint holds.
+    """
     faults: list[str] = []
+    refusal = None
     for name in (NEWEST, PREVIOUS):
         if (folder / name).exists():
             try:
                 checkpoint = read(folder / name)
-                _fits(folder, checkpoint)
-                return checkpoint, faults
             except Damaged as damage:
                 faults.append(str(damage))
+                continue
+            fault = seals.misfit(folder, checkpoint.bytes, checkpoint.sums)
+            if fault is None:
+                return checkpoint, faults
+            faults.append(fault)
+            refusal = refusal or f"{fault} (round {checkpoint.state.round})"
+    if refusal:
+        raise BadInput(f"{refusal}; put it back, or remove the checkpoints to start over")
     return None, faults
 
 
-def _fits(folder: Path, checkpoint: Checkpoint) -> None:
-    """A checkpoint whose rows are gone is of no use."""
-    for name, size in checkpoint.bytes.items():
-        path = folder / name
-        if not path.exists() or path.stat().st_size < size:
-            raise Damaged(
-                f"{name}: holds less than the checkpoint of round {checkpoint.state.round}"
-            )
+def known_rows(folder: Path) -> tuple[dict[str, int], dict[str, str]]:
+    """Bytes and checksums of the rows that go with the newest checkpoint, empty if unknown."""
+    try:
+        with safe_open(folder / NEWEST, framework="np") as file:
+            facts = json.loads((file.metadata() or {})["facts"])
+        return facts["bytes"], facts.get("sums", {})
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return {}, {}
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: str) -> str:

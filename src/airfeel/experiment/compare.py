@@ -1,6 +1,5 @@
 """Several schemes, the same seeds and the same sky: who is ahead at equal resource blocks."""
 
-import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -10,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import load
+from airfeel.experiment.load import load_stored
 from airfeel.experiment.readings import accuracy_at, mean_and_spread
-from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, Watcher, resume, run
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import fingerprint
+from airfeel.experiment.stored import check_same, open_run
 from airfeel.types import BadInput
 
 
@@ -68,20 +67,21 @@ def run_missing(
     if fresh and (folder / "config.toml").is_file():
         shutil.rmtree(folder)
     if (folder / "summary.json").is_file():
-        return read_run(folder)
+        return read_run(folder, e)
     if (folder / "config.toml").is_file():
+        check_same(load_stored(folder), e, folder)
         return resume(folder, watchers, signals=signals)
     return run(e, folder, watchers, signals=signals)
 
 
-def read_run(folder: Path) -> Run:
-    """A finished run from its folder."""
-    try:
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        columns = read_columns(folder / "rounds.csv")
-    except (OSError, ValueError, StopIteration) as error:
-        raise BadInput(f"{folder}: is no finished run ({error})") from error
-    return Run(load(folder / "config.toml"), columns, summary, folder=folder)
+def read_run(folder: Path, e: Experiment | None = None) -> Run:
+    """A finished run from its folder; refused where it is not of the experiment asked for."""
+    found = open_run(folder)
+    if not found.summary:
+        raise BadInput(f"{folder}: is no finished run, it has no summary.json")
+    if e is not None:
+        check_same(found.experiment, e, folder)
+    return found
 
 
 def shared_blocks(groups: dict[str, list[Run]]) -> float:

@@ -13,6 +13,8 @@ from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.paper import CURVES
 from airfeel.types import BadInput
 
+# The sections that every run folder has; one that came later means its defaults where it is absent.
+_WRITTEN = ("data", "model", "training", "scheme", "radio", "budget", "run")
 _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 
@@ -37,6 +39,26 @@ def load(source: str | Path, overrides: Iterable[str] = (), **more: Value) -> Ex
     for key, value in more.items():
         place(table, key.split("__"), value)
     return experiment(table)
+
+
+def load_stored(folder: Path) -> Experiment:
+    """The experiment of a run's folder; see `stored_table`."""
+    return experiment(stored_table(folder))
+
+
+def stored_table(folder: Path) -> Table:
+    """The settings of a run's folder; they are not whole without each section that was written."""
+    path = folder / "config.toml"
+    if not path.is_file():
+        raise BadInput(f"{folder}: is no run folder, it has no config.toml")
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read ({error})") from error
+    missing = [name for name in _WRITTEN if not isinstance(table.get(name), dict)]
+    if missing:
+        raise BadInput(f"{path}: has no section [{missing[0]}], so that it is not what was written")
+    return table
 
 
 def experiment(table: Table) -> Experiment:

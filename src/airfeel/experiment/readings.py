@@ -7,7 +7,9 @@ from functools import reduce
 import numpy as np
 from jaxtyping import Float, Real
 
+from airfeel.experiment import origin
 from airfeel.experiment.figures import Band
+from airfeel.experiment.origin import Arithmetic
 from airfeel.experiment.runner import Run
 
 Array = np.ndarray
@@ -18,6 +20,35 @@ def column(run: Run, name: str) -> Real[Array, "r"]:
     """A column of rounds.csv; NaN throughout where the run has none of that name."""
     values = run.columns.get(name)
     return np.full(len(run.columns["round"]), math.nan) if values is None else values
+
+
+def arithmetic(run: Run) -> Sequence[Arithmetic]:
+    """What has computed a run: one entry, and one more for each time that it was resumed by
+    another backend, kernel or CPU. Of older runs the backend is known at most."""
+    stored = origin.read(run.folder) if run.folder else None
+    steps = stored.arithmetic if stored else run.summary.get("arithmetic")
+    backend = run.summary.get("backend")
+    return steps or ([{"from_round": 0, "backend": backend}] if backend else [])
+
+
+def computed_by(run: Run) -> str:
+    """The same in words: the same seed gives the same bytes where these are the same."""
+    return origin.in_words(arithmetic(run))
+
+
+def not_alike(groups: Mapping[str, Sequence[Run]]) -> list[str]:
+    """A sentence where not all runs were computed alike, so that their last digits differ."""
+    ways: dict[str, list[str]] = {}
+    mixed = False
+    for label, runs in groups.items():
+        for run in runs:
+            mixed |= len(arithmetic(run)) > 1
+            ways.setdefault(computed_by(run), []).append(f"{label} seed {run.experiment.run.seed}")
+    ways.pop("", None)  # not known
+    if len(ways) < 2 and not mixed:
+        return []
+    shown = "; ".join(f"{', '.join(who)} by {way}" for way, who in ways.items())
+    return [f"Not all rounds were computed alike, which changes last digits: {shown}."]
 
 
 def round_mean(run: Run, name: str) -> float:

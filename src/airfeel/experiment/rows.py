@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.types import Reason, Report, State
+from airfeel.types import BadInput, Reason, Report, State
 
 Row = dict[str, int | float | str]
 
@@ -103,10 +103,15 @@ def device_lines(report: Report) -> str:
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:
     """The columns of a CSV file of ours; text stays text, an empty number is NaN."""
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.reader(file)
-        names = next(reader)
-        rows = list(reader)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            names, *rows = list(csv.reader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        raise BadInput(f"{path}: cannot be read ({error})") from error
+    odd = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
+    if odd is not None:
+        cells = f"{len(rows[odd])} cells, not {len(names)}"
+        raise BadInput(f"{path}: cannot be read (line {odd + 2} has {cells})")
     return {name: _column([row[i] for row in rows]) for i, name in enumerate(names)}
 
 

@@ -15,11 +15,12 @@ from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.experiment import notebook
+from airfeel.experiment import notebook, origin
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import load
+from airfeel.experiment.load import load_stored
 from airfeel.experiment.loop import Loop, Watcher
+from airfeel.experiment.seals import read_summary
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import Store
 from airfeel.experiment.summary import Facts
@@ -84,18 +85,21 @@ def resume(
     *,
     data: Dataset | None = None,
     signals: Signals | None = None,
+    allow_other_backend: bool = False,
 ) -> Run:
     """Go on with an unfinished run, to the very result that it would have had uninterrupted.
 
     data: the same as the run began with, where it was handed in.
+    allow_other_backend: go on also where the backend, a kernel or the CPU's instructions are not
+        those of the rounds before, which changes last digits; summary.json says so.
     """
     folder = Path(folder)
-    if not (folder / "config.toml").is_file():
-        raise BadInput(f"{folder}: is no run folder, it has no config.toml")
-    if (folder / "summary.json").is_file():
+    experiment = load_stored(folder)
+    if read_summary(folder):
         raise BadInput(f"{folder}: is complete, there is nothing to resume")
-    experiment = load(folder / "config.toml")
-    return _carry_out(experiment, folder, watchers, signals or Signals(), data, resume=True)
+    return _carry_out(
+        experiment, folder, watchers, signals or Signals(), data, True, allow_other_backend
+    )
 
 
 def _carry_out(
@@ -105,13 +109,16 @@ def _carry_out(
     signals: Signals,
     data: Dataset | None,
     resume: bool = False,
+    other: bool = False,
 ) -> Run:
-    setup = build(e, data)
+    known = origin.read(folder) if folder and resume else None
+    setup = build(e, data, prefer=origin.backend(known))
     with ExitStack() as stack:
         make = _engine_maker(e, setup, stack)
         store = None
         if folder is not None:
-            opened = Store(folder, e, resume=resume, more=setup.scheme.columns)
+            here, more = origin.arithmetic(setup), setup.scheme.columns
+            opened = Store(folder, e, resume=resume, more=more, here=here, other=other)
             store = stack.enter_context(opened)
             for fault in store.faults:
                 went = store.found.state.round if store.found else 0

@@ -1,13 +1,13 @@
 """The folder of a run: settings, facts, rows, checkpoints, the model and a summary.
 
 config.toml        every setting, resolved
-facts.json         versions, machine, git commit
+facts.json         versions, machine, git commit; what decides the run, and what computes it
 rounds.csv         one row per round
 devices.csv        one row per device and round
 records/           Fading and Plan of some rounds (run.record_every)
 checkpoint*.safetensors   the newest State and the one before
 model.safetensors  the final model, by parameter name
-summary.json       written last: a run that has one is complete
+summary.json       written last, with checksums: a run that has one is complete
 """
 
 import hashlib
@@ -21,24 +21,25 @@ from contextlib import ExitStack
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import tomli_w
 from filelock import FileLock, Timeout
 from safetensors.torch import save
 from torch import Tensor
 
-from airfeel.experiment import atomic, checkpoint, record
-from airfeel.experiment.checkpoint import Checkpoint
+from airfeel.experiment import atomic, checkpoint, origin, record
+from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Checkpoint
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import as_table, settings_that_decide
+from airfeel.experiment.origin import Arithmetic, Origin
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
+from airfeel.experiment.seals import ROWS, Growing
 from airfeel.types import BadInput, Report, State
 
 VERSION = metadata.version("airfeel")
-_TABLES = ("rounds.csv", "devices.csv")
 _SECONDS = 1.0  # that a row may wait for others
-_LEFTOVERS = {".lock", "config.toml.part"}
+_LEFTOVERS = {".lock", "config.toml.part", "facts.json.part", "facts.json"}
 
 
 def as_toml(e: Experiment) -> str:
@@ -75,6 +76,10 @@ def _commit() -> str | None:
     return answer.stdout.strip() or None
 
 
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _free(folder: Path) -> bool:
     """Whether a folder holds at most what a start leaves that was cut off before its settings."""
     return folder.is_dir() and {p.name for p in folder.iterdir()} <= _LEFTOVERS
@@ -85,15 +90,24 @@ class Store:
 
     Rows are written by whole lines, those of a second together; a checkpoint writes all that wait.
     A new folder must be new or empty. With `resume` the folder is taken up where its newest whole
-    checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones.
-    `more` names the columns of rounds.csv after the usual ones.
+    checkpoint left it: `found` is that one, and `faults` says what was wrong with newer ones. It
+    must be of the same settings and, unless `other` is allowed, of the same arithmetic.
+    `more` names the columns of rounds.csv after the usual ones; `here` is what computes the run.
     """
 
     def __init__(
-        self, folder: Path, e: Experiment, *, resume: bool = False, more: Sequence[str] = ()
+        self,
+        folder: Path,
+        e: Experiment,
+        *,
+        resume: bool = False,
+        more: Sequence[str] = (),
+        here: Arithmetic | None = None,
+        other: bool = False,
     ) -> None:
         self.folder = folder
         self._columns = [*ROUND_COLUMNS, *more]
+        self._here, self._other = here or {}, other
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
         if not resume and folder.exists() and not _free(folder):
@@ -112,6 +126,9 @@ class Store:
         except OSError as error:
             self._lock.release()
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
+        except BadInput:
+            self._lock.release()
+            raise
 
     def go_back(self, e: Experiment) -> None:
         """To the newest whole checkpoint: what was written after it is cut off."""
@@ -123,27 +140,41 @@ class Store:
     def _open(self, e: Experiment, resume: bool) -> None:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
-        else:
-            self._begin("config.toml", as_toml(e))
-        if self.found is None:
-            self._begin("facts.json", json.dumps(facts(), indent=2))
+        known = self._known(e) if resume else None
+        at, past = (self.found.state.round, known) if self.found else (0, None)
+        steps = origin.gone_on(past, self._here, at, allow=self._other, folder=self.folder)
+        self.origin = Origin(settings_that_decide(e), steps)
+        if self.origin != past:
+            self._begin(e, new=not resume)
+        self._settings = (self.folder / "config.toml").read_bytes()
         self._waiting: list[tuple[Row, Report | None, bool]] = []
         self._due = time.monotonic() + _SECONDS
-        self._files = {name: self._table(name) for name in _TABLES}
+        if self.faults and self.found:  # the next checkpoint must not push the whole one out
+            (self.folder / NEWEST).unlink(missing_ok=True)
+        self._files = {name: self._table(name) for name in ROWS}
 
-    def _begin(self, name: str, text: str) -> None:
-        """A file that appears in one step, and is on the disk before the first checkpoint is."""
-        self._loose.add(atomic.write(self.folder / name, text.encode(), durable=False))
-
-    def _table(self, name: str) -> IO[str]:
-        """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
-        path = self.folder / name
-        if self.found is None:
-            columns = self._columns if name == "rounds.csv" else DEVICE_COLUMNS
-            path.write_text(",".join(columns) + "\n", "utf-8")
+    def _known(self, e: Experiment) -> Origin | None:
+        """What the checkpoint, or facts.json before there is one, knows of the run's origin."""
+        name = (PREVIOUS if self.faults else NEWEST) if self.found else "facts.json"
+        known = self.found.origin if self.found else origin.read(self.folder)
+        if known:
+            known.check(e, self.folder / name)
         else:
-            os.truncate(path, self.found.bytes[name])
-        return path.open("a", newline="", encoding="utf-8")
+            self.faults.append(f"{name}: does not tell settings and backend, as older versions")
+        return known
+
+    def _begin(self, e: Experiment, new: bool) -> None:
+        """Facts and settings, on the disk at once: without them a folder is of another run."""
+        told = facts() | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
+        texts = {"facts.json": json.dumps(told, indent=2)}
+        texts |= {"config.toml": as_toml(e)} if new else {}
+        atomic.write_all({self.folder / name: text.encode() for name, text in texts.items()})
+
+    def _table(self, name: str) -> Growing:
+        """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
+        columns = self._columns if name == "rounds.csv" else DEVICE_COLUMNS
+        keep = self.found.bytes[name] if self.found else None
+        return Growing(self.folder / name, (",".join(columns) + "\n").encode(), keep=keep)
 
     def add(self, row: Row, report: Report | None = None, *, keep: bool = False) -> None:
         """Append a round; `keep` also stores its Fading and Plan."""
@@ -154,21 +185,43 @@ class Store:
     def save(self, state: State, buffers: Mapping[str, Tensor]) -> None:
         """A checkpoint of everything up to now."""
         self._flush()
-        sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
-        checkpoint.write(self.folder, Checkpoint(state, buffers, sizes), self._take_loose())
+        self._check()
+        sizes = {name: file.size for name, file in self._files.items()}
+        made = Checkpoint(state, buffers, sizes, self._sums(), self.origin)
+        checkpoint.write(self.folder, made, self._take_loose())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
         self._flush()
-        text = json.dumps(summary | facts(), indent=2, allow_nan=False) + "\n"
-        last = {"model.safetensors": save(model), "summary.json": text.encode()}
+        self._check()
+        parameters = save(model)
+        sums = {"config.toml": _sum(self._settings), **self._sums()}
+        sums["model.safetensors"] = _sum(parameters)
+        told = summary | facts() | {"arithmetic": self.origin.arithmetic, "files": sums}
+        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
+        last = {"model.safetensors": parameters, "summary.json": text.encode()}
         files = {self.folder / name: content for name, content in last.items()}
         atomic.write_all(files, self._take_loose())
 
     def _take_loose(self) -> list[Path]:
         """Files to be on the disk before the next checkpoint is; clears the list."""
         loose, self._loose = self._loose, set()
-        return [path for path in (*loose, *(self.folder / n for n in _TABLES)) if path.exists()]
+        return [*loose, *(self.folder / name for name in ROWS)]
+
+    def _sums(self) -> dict[str, str]:
+        return {name: file.checksum for name, file in self._files.items()}
+
+    def _check(self) -> None:
+        """Stop where a file was taken away or replaced: what is written now would be lost."""
+        path = self.folder / "config.toml"
+        for file in self._files.values():
+            file.check()
+        try:
+            same = path.read_bytes() == self._settings
+        except OSError:
+            same = False
+        if not same:
+            raise BadInput(f"{path}: was changed or removed while the run was under way")
 
     def __enter__(self) -> "Store":
         return self
@@ -185,15 +238,12 @@ class Store:
         waiting, self._waiting = self._waiting, []
         if waiting:
             reports = [(report, keep) for _, report, keep in waiting if report]
-            self._append("devices.csv", [device_lines(report) for report, _ in reports])
-            self._append("rounds.csv", [round_line(row, self._columns) for row, *_ in waiting])
+            devices = "".join(device_lines(report) for report, _ in reports)
+            rounds = "".join(round_line(row, self._columns) for row, *_ in waiting)
+            self._files["devices.csv"].append(devices.encode())
+            self._files["rounds.csv"].append(rounds.encode())
             self._keep([report for report, keep in reports if keep])
         self._due = time.monotonic() + _SECONDS
-
-    def _append(self, name: str, lines: list[str]) -> None:
-        """Write lines in one piece."""
-        self._files[name].write("".join(lines))
-        self._files[name].flush()
 
     def _keep(self, reports: list[Report]) -> None:
         self._loose |= {record.save(self.folder, report) for report in reports}

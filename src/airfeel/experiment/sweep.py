@@ -193,5 +193,5 @@ class Sweep:
         groups: dict[str, list[Run]] = {}
         for trial in self.trials:
             if trial.done:
-                groups.setdefault(trial.label, []).append(read_run(trial.folder))
+                groups.setdefault(trial.label, []).append(read_run(trial.folder, trial.experiment))
         return groups

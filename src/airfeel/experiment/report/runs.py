@@ -2,26 +2,24 @@
 
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from airfeel.catalogue import Value
-from airfeel.experiment.config import SECTIONS, Experiment
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import settings_that_decide
-from airfeel.experiment.fields import STORED, Changes
-from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
+from airfeel.experiment.fields import Changes
+from airfeel.experiment.readings import not_alike
+from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
+from airfeel.experiment.stored import open_run
 from airfeel.types import BadInput
 
 Groups = dict[str, list[Run]]
 
 # What may differ between two runs of one group.
-_NEEDED = ("round", "scheduled", "resource_blocks", "test_accuracy")  # for any comparison
 _ASIDE = (Changes.NOTHING, Changes.RECORDS, Changes.SEED)
 
 
@@ -41,15 +39,11 @@ def find(places: Sequence[Path]) -> list[Path]:
 
 def read(folder: Path) -> Run:
     """A run as far as it got; the summary is empty if it is not finished."""
-    experiment = _settings(folder / "config.toml")
-    try:
-        columns = read_columns(folder / "rounds.csv")
-    except (OSError, UnicodeDecodeError, ValueError, IndexError, StopIteration) as error:
-        raise BadInput(f"{folder}/rounds.csv: cannot be read ({error})") from error
-    fault = _fault(columns)
+    run = open_run(folder)
+    fault = _fault(run.columns)
     if fault:
         raise BadInput(f"{folder}/rounds.csv: {fault}")
-    return Run(experiment, columns, _summary(folder / "summary.json"), folder=folder)
+    return run
 
 
 def group(runs: Iterable[Run]) -> tuple[Groups, list[Run]]:
@@ -96,22 +90,13 @@ def lacks(groups: Groups) -> list[str]:
     return [
         f"{'All groups' if len(who) == len(groups) else ', '.join(who)}: {what}"
         for what, who in notes.items()
-    ]
+    ] + not_alike(groups)
 
 
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
     """What keeps rows from being reported on."""
-    for name in _NEEDED:
-        if name not in columns:
-            return f"has no column {name}"
-    rounds = columns["round"]
-    if len(rounds) < 2:
+    if len(columns["round"]) < 2:
         return "holds no round yet"
-    for name in columns.keys() & set(ROUND_COLUMNS):
-        if columns[name].dtype.kind not in "if":
-            return f"column {name} holds what is not a number"
-    if not np.array_equal(rounds, np.arange(len(rounds))):
-        return "column round must count 0, 1, 2, …"
     if math.isnan(columns["test_accuracy"][0]):
         return "has no test accuracy to report on (regression?)"
     return None
@@ -119,39 +104,6 @@ def _fault(columns: dict[str, np.ndarray]) -> str | None:
 
 def _progress(run: Run) -> tuple[bool, int]:
     return bool(run.summary), int(run.columns["round"][-1])
-
-
-def _settings(path: Path) -> Experiment:
-    """The settings of a stored run.
-
-    Each section is checked on its own: a report imports no user's scheme or model by its
-    name, and knows runs of schemes that this version does not.
-    """
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-        sections: dict[str, Any] = {
-            name: section.model_validate(table.get(name, {}), context=STORED)
-            for name, section in SECTIONS.items()
-        }
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read ({error})") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{path}: {error.title} {key}: {first['msg']}") from error
-    return Experiment.model_construct(**sections)
-
-
-def _summary(path: Path) -> dict[str, Value]:
-    if not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: cannot be read ({error})") from error
-    if not isinstance(content, dict):
-        raise BadInput(f"{path}: must hold a table")
-    return content
 
 
 def flat(sections: Mapping[str, Mapping[str, Value]]) -> dict[str, Value]:

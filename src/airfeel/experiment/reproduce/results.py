@@ -21,6 +21,7 @@ from airfeel.experiment import atomic
 from airfeel.experiment.readings import column
 from airfeel.experiment.reproduce.curves import Curve, match
 from airfeel.experiment.runner import Run
+from airfeel.experiment.seals import checksums
 from airfeel.types import BadInput
 
 _DIGITS = 6
@@ -58,6 +59,8 @@ def _copy(run: Run, folder: Path) -> Path:
         shutil.copyfile(source / "config.toml", folder / "config.toml")
         name = "summary.json" if run.summary else "partial.json"
         facts = run.summary or _partial(run, source)
+        if "files" in facts:  # the rows of a copy have fewer digits
+            facts = facts | {"files": checksums(folder, ("config.toml", "rounds.csv"))}
         atomic.write(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
     except OSError as error:
         raise BadInput(f"--to {folder}: cannot be written ({error.strerror or error})") from error
@@ -66,15 +69,18 @@ def _copy(run: Run, folder: Path) -> Path:
 
 def _partial(run: Run, source: Path) -> dict[str, Value]:
     if (source / "partial.json").is_file():
-        return dict(json.loads((source / "partial.json").read_text("utf-8")))
-    facts = source / "facts.json"
+        return _read(source / "partial.json")
     return {
         "rounds": int(run.columns["round"][-1]),
         "of": run.experiment.training.rounds,
         "resource_blocks": int(run.columns["resource_blocks"][-1]),
         "seed": run.experiment.run.seed,
         "seconds": float(np.nansum(column(run, "seconds"))),
-    } | (json.loads(facts.read_text("utf-8")) if facts.is_file() else {})
+    } | {k: v for k, v in _read(source / "facts.json").items() if k != "settings"}
+
+
+def _read(path: Path) -> dict[str, Value]:
+    return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
 
 
 def _rows(run: Run) -> str:

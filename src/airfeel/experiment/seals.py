@@ -1,0 +1,132 @@
+"""Whether a stored file is what was written: a checksum goes with every file that is believed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from airfeel.catalogue import Value
+from airfeel.types import BadInput
+
+ROWS = ("rounds.csv", "devices.csv")
+_PIECE = 2**20  # bytes that are read at a time
+
+
+@runtime_checkable
+class _Sum(Protocol):
+    """What hashlib makes: it has no public name for it."""
+
+    def update(self, data: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
+def checksum(path: Path, size: int | None = None) -> str:
+    """The SHA-256 of a file, or of its first `size` bytes."""
+    return _summed(path, size).hexdigest()
+
+
+def _summed(path: Path, size: int | None = None) -> _Sum:
+    total, left = hashlib.sha256(), path.stat().st_size if size is None else size
+    with path.open("rb") as file:
+        while piece := file.read(min(left, _PIECE)):
+            total.update(piece)
+            left -= len(piece)
+    return total
+
+
+class Growing:
+    """A file that is only written at its end, with the checksum of all its bytes at hand.
+
+    path: the file. start: what a new one begins with. keep: take up the one that is there, cut to
+    so many bytes.
+    """
+
+    def __init__(self, path: Path, start: bytes = b"", *, keep: int | None = None) -> None:
+        self.path = path
+        if keep is None:
+            path.write_bytes(start)
+        else:
+            os.truncate(path, keep)
+        self._file = path.open("ab")
+        self._total = _summed(path)
+        self.size = path.stat().st_size
+
+    @property
+    def checksum(self) -> str:
+        """Of the bytes up to now."""
+        return self._total.hexdigest()
+
+    def append(self, content: bytes) -> None:
+        """Write in one piece."""
+        self._file.write(content)
+        self._file.flush()
+        self._total.update(content)
+        self.size += len(content)
+
+    def check(self) -> None:
+        """Refuse to go on where the file is not there any more, or another is in its place."""
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            there = None
+        same = there is not None and os.path.samestat(there, os.fstat(self._file.fileno()))
+        if not same:
+            raise BadInput(f"{self.path}: was removed or replaced while the run was under way")
+        if there is not None and there.st_size != self.size:
+            raise BadInput(f"{self.path}: was written to by another while the run was under way")
+
+    def close(self) -> None:
+        """Write what waits, and let go of the file."""
+        self._file.close()
+
+
+def misfit(folder: Path, sizes: Mapping[str, int], sums: Mapping[str, str]) -> str | None:
+    """Which file does not begin with the bytes that a checkpoint knows, and how; None if all do."""
+    for name, size in sizes.items():
+        path = folder / name
+        if not path.is_file():
+            return f"{path}: is not there any more"
+        if path.stat().st_size < size:
+            return f"{path}: holds less than was written"
+        if name in sums and checksum(path, size) != sums[name]:
+            return f"{path}: is not what was written, its checksum does not match"
+    return None
+
+
+def read_summary(folder: Path) -> dict[str, Value]:
+    """What summary.json says, empty where there is none; refused where a file is not as it says.
+
+    A file that was taken away is not missed here: who reads it says so.
+    """
+    path = folder / "summary.json"
+    if not path.is_file():
+        return {}
+    try:
+        summary = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read ({error})") from error
+    files = summary.get("files", {}) if isinstance(summary, dict) else None
+    if not isinstance(summary, dict) or not isinstance(files, dict):
+        raise BadInput(f"{path}: must hold a table")
+    _check(folder, files)
+    return summary
+
+
+def _check(folder: Path, files: Mapping[str, str]) -> None:
+    for name, expected in files.items():
+        path = folder / Path(name).name
+        try:
+            found = checksum(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
+        if found != expected:
+            raise BadInput(f"{path}: is not what the run wrote, its checksum does not match")
+
+
+def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The checksums of the files among these that are there."""
+    return {name: checksum(folder / name) for name in names if (folder / name).is_file()}
