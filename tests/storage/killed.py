@@ -1,15 +1,26 @@
 """What is killed: a command in a process of its own, that is given until it is done."""
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from airfeel.catalogue import Table
 from airfeel.experiment import compare
 from airfeel.experiment.load import experiment
+from airfeel.experiment.report import write
 
 _STEPS = ("fsync", "replace", "truncate", "unlink", "mkdir")
+
+
+def context() -> ForkServerContext:
+    """Processes that start with everything imported, and without the checks of shapes and types."""
+    context = multiprocessing.get_context("forkserver")
+    # What cannot be imported is skipped in silence, and folders of tests are not on its path.
+    context.set_forkserver_preload([compare.__name__, write.__name__])
+    return context
 
 
 def go_on(out: str, tables: dict[str, Table], die_at: int = 0) -> None:

@@ -5,7 +5,6 @@ Each is resumed until it is done; its files must then be those of a run that nob
 
 import csv
 import io
-import multiprocessing
 import random
 import shutil
 import signal
@@ -15,17 +14,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from cuts import lasting
-from killed import go_on
-from recorder import read_tree
+from cuts import lasting  # noqa: E402
+from killed import context, go_on  # noqa: E402
+from recorder import read_tree  # noqa: E402
 
-from airfeel.catalogue import Table
-from small import small
+from airfeel.catalogue import Table  # noqa: E402
+from small import small  # noqa: E402
 
 ROUNDS = 40
 _LONGEST = 0.6  # seconds that a process is given before it is killed
@@ -95,13 +93,6 @@ def _until_done(
         yield process.exitcode
         if not killed:
             return
-
-
-def context() -> ForkServerContext:
-    """Processes that have everything imported when they start, without having computed anything."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["faults", "killed"])
-    return context
 
 
 def tables(case: dict[str, Table]) -> dict[str, Table]:

@@ -1,6 +1,5 @@
 """Whenever the power goes, the same command gives the uninterrupted bytes, or refuses in a line."""
 
-import multiprocessing
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
 
@@ -8,6 +7,7 @@ import cuts
 import pytest
 from disk import ROOT, Disk, Link, Sync, Truncate, Unlink, Write
 from faults import carry_out
+from killed import context
 from recorder import read_tree, recording, write_tree
 
 NEW = [Link(ROOT, "a.part", 1), Write(1, 0, b"four")]
@@ -17,9 +17,7 @@ NAMED = [*NEW, Link(ROOT, "a", 1, old="a.part")]
 @pytest.fixture(scope="module")
 def child():
     """A process without the checks of shapes and types, which take most of a round's time."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["faults"])
-    with ProcessPoolExecutor(1, context) as pool:
+    with ProcessPoolExecutor(1, context()) as pool:
         yield lambda *arguments: pool.submit(carry_out, *arguments).result()
 
 
