@@ -140,6 +140,7 @@ class Store:
     def _open(self, e: Experiment, resume: bool) -> None:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
+        spoilt = bool(self.found and self.faults)
         known = self._known(e) if resume else None
         at, past = (self.found.state.round, known) if self.found else (0, None)
         steps = origin.gone_on(past, self._here, at, allow=self._other, folder=self.folder)
@@ -149,7 +150,7 @@ class Store:
         self._settings = (self.folder / "config.toml").read_bytes()
         self._waiting: list[tuple[Row, Report | None, bool]] = []
         self._due = time.monotonic() + _SECONDS
-        if self.faults and self.found:  # the next checkpoint must not push the whole one out
+        if spoilt:  # the next checkpoint must not push the whole one out
             (self.folder / NEWEST).unlink(missing_ok=True)
         self._files = {name: self._table(name) for name in ROWS}
 
