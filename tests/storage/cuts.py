@@ -39,6 +39,7 @@ class Scenario:
 
     command: Command
     before: Tree = field(default_factory=dict)
+    saved: Told = field(default_factory=dict)  # what the checkpoints in it have got to
 
 
 @dataclass
@@ -89,11 +90,10 @@ def record(scenario: Scenario, root: Path) -> tuple[list[Operation], int, Tree]:
     root.mkdir()
     write_tree(root, scenario.before)
     with quick(), recording(root) as recorder, promising(recorder):
-        begin = len(recorder.log)
         scenario.command(root)
     result = read_tree(root)
     shutil.rmtree(root)
-    return recorder.log, begin, lasting(result)
+    return recorder.log, recorder.begin, lasting(result)
 
 
 def lasting(tree: Tree) -> Tree:
@@ -121,12 +121,12 @@ def storm(
     log[begin:] = spoil(log[begin:])
     verdict, answers = Verdict(len(log) - begin), {}
     for cut in range(begin, len(log) + 1):
-        promised = {op.folder: op.round for op in log[:cut] if isinstance(op, Promise)}
+        saved = {op.folder: op.round for op in log[:cut] if isinstance(op, Promise)}
         for name, tree in survivors(log[:cut], share):
-            key = hashlib.sha256(repr(sorted(tree.items())).encode()).digest()
+            key = digest(tree)
             if key not in answers:
                 answers[key] = go_on(scenario, root, tree, wanted)
-            fault = answers[key].fault(promised)
+            fault = answers[key].fault(scenario.saved | saved)
             if fault and len(verdict.faults) < most:
                 after = f"{log[cut - 1]!r:.90}"
                 verdict.faults.append(f"cut {cut - begin}, {name}, after {after}: {fault}")
@@ -145,6 +145,15 @@ def survivors(log: Sequence[Operation], share: float = 1.0) -> Iterator[tuple[st
     for name, tree in Disk(log).survivors(dice):
         if dice.random() < share:
             yield name, tree
+
+
+def digest(tree: Tree) -> bytes:
+    """Equal for equal folders."""
+    total = hashlib.sha256()
+    for path, content in sorted(tree.items()):
+        total.update(repr((path, content if content is None else len(content))).encode())
+        total.update(content or b"")
+    return total.digest()
 
 
 @dataclass

@@ -14,6 +14,7 @@ import airfeel
 from airfeel.engines.base import Keeper
 from airfeel.experiment import loop, runner, store
 from airfeel.experiment.loop import Loop
+from airfeel.experiment.report import page
 from airfeel.types import State
 
 
@@ -31,6 +32,9 @@ def quick() -> Iterator[None]:
             stack.enter_context(mock.patch.object(room, "time", clock))
         stack.enter_context(mock.patch.object(os, "fsync"))
         stack.enter_context(mock.patch.object(runner, "build", _build))
+        stack.enter_context(
+            mock.patch.object(page, "needed", _no_plotly)
+        )  # Plotly's four megabytes
         stack.enter_context(mock.patch.multiple(Loop, start=_start, round=_round, keep=_keep))
         stack.enter_context(warnings.catch_warnings(action="ignore"))
         yield
@@ -39,6 +43,11 @@ def quick() -> Iterator[None]:
 _REAL = {name: getattr(Loop, name) for name in ("start", "round", "keep")}
 _REAL_BUILD = runner.build
 _PLAYED: dict[str, tuple[object, ...]] = {}
+
+
+def _no_plotly(name: str) -> object:
+    """Its four megabytes in a page take longer than all else."""
+    return SimpleNamespace(get_plotlyjs=lambda: name)
 
 
 def _build(e: airfeel.Experiment, *more: object, **named: object) -> object:

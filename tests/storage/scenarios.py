@@ -2,6 +2,7 @@
 
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from cuts import Scenario
@@ -10,7 +11,7 @@ from quick import quick
 from recorder import read_tree
 
 import airfeel
-from airfeel.experiment import compare, sweep
+from airfeel.experiment import checkpoint, compare, sweep
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.report.write import write
 from airfeel.experiment.signals import Interrupted, Signals
@@ -78,21 +79,32 @@ def sweep_again(root: Path) -> None:
     write(work.runs(), out)
 
 
-def stopped(rows: int) -> Tree:
-    """What a run leaves that was stopped after so many rows, with half a line after its last."""
+def stopped(rows: int, old: bool = False) -> Tree:
+    """What a run leaves that was stopped after so many rows, with half a line after its last.
+
+    old: as versions did that knew neither a run's origin nor the checksums of its rows.
+    """
     with tempfile.TemporaryDirectory() as name, quick():
         root, signals = Path(name), Signals()
+        folder = root / "runs" / "r"
         with suppress(Interrupted):
-            airfeel.run(settings(), root / "runs" / "r", [Stop(signals, rows)], signals=signals)
-        for table in root.rglob("*.csv"):
+            airfeel.run(settings(), folder, [Stop(signals, rows)], signals=signals)
+        for table in folder.glob("*.csv"):
             with table.open("a") as file:
                 file.write("7,a line after the checkpo")
+        if old:
+            (folder / "facts.json").write_text("{}")
+            paths = [folder / name for name in (checkpoint.PREVIOUS, checkpoint.NEWEST)]
+            saved = [checkpoint.read(path) for path in paths]
+            paths[1].unlink()
+            for each in saved:
+                checkpoint.write(folder, replace(each, sums={}, origin=None))
         return read_tree(root)
 
 
 def scenario(name: str) -> Scenario:
     """By name."""
     commands = {"run": run_again, "compare": compare_again, "sweep": sweep_again}
-    if name == "resume":
-        return Scenario(run_again, stopped(rows=7))
-    return Scenario(commands[name])
+    if name in commands:
+        return Scenario(commands[name])
+    return Scenario(run_again, stopped(rows=7, old=name == "resume an old one"), {"runs/r": 6})
