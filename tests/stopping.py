@@ -1,6 +1,12 @@
-"""A watcher that interrupts a run, as Ctrl-C does."""
+"""Runs that are interrupted, as Ctrl-C does, and what a run leaves."""
 
+import csv
 import signal
+
+import pytest
+
+import airfeel
+from airfeel.experiment.signals import Interrupted, Signals
 
 
 class Stop:
@@ -19,3 +25,19 @@ class Stop:
 
     def end(self, summary):
         pass
+
+
+def interrupted(folder, rows, e):
+    """The folder of a run that was stopped after so many rows, and saved."""
+    signals = Signals()
+    with pytest.raises(Interrupted):
+        airfeel.run(e, folder, [Stop(signals, rows)], signals=signals)
+    return folder
+
+
+def content(folder):
+    """Everything a run leaves but for its timings."""
+    with (folder / "rounds.csv").open(newline="") as file:
+        rows = [row[:-1] for row in csv.reader(file)]
+    others = ("devices.csv", "model.safetensors", "config.toml")
+    return [rows] + [(folder / name).read_bytes() for name in others]

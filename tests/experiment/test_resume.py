@@ -1,6 +1,5 @@
 """A run survives everything: the resumed result is the uninterrupted one, byte for byte."""
 
-import csv
 import errno
 import multiprocessing
 import os
@@ -15,13 +14,13 @@ import pytest
 from crash_child import go_on
 
 import airfeel
+import stopping
 from airfeel.experiment import checkpoint
 from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Damaged
-from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
 from airfeel.types import BadInput
 from small import small
-from stopping import Stop
+from stopping import content
 
 KILLS = 50
 ROUNDS = 40
@@ -36,14 +35,6 @@ def settings(scheme="tcs-h", rounds=ROUNDS, **run):
     )
 
 
-def content(folder):
-    """Everything a run leaves but for its timings."""
-    with (folder / "rounds.csv").open(newline="") as file:
-        rows = [row[:-1] for row in csv.reader(file)]
-    others = ("devices.csv", "model.safetensors", "config.toml")
-    return [rows] + [(folder / name).read_bytes() for name in others]
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
@@ -52,10 +43,7 @@ def whole(tmp_path_factory):
 
 
 def interrupted(folder, rows, e=None):
-    signals = Signals()
-    with pytest.raises(Interrupted):
-        airfeel.run(e or settings(), folder, [Stop(signals, rows)], signals=signals)
-    return folder
+    return stopping.interrupted(folder, rows, e or settings())
 
 
 @pytest.mark.parametrize("rows", [2, 7, ROUNDS])

@@ -94,9 +94,9 @@ def resume(
         those of the rounds before, which changes last digits; summary.json says so.
     """
     folder = Path(folder)
-    experiment = load_stored(folder)
     if read_summary(folder):
         raise BadInput(f"{folder}: is complete, there is nothing to resume")
+    experiment = load_stored(folder)
     return _carry_out(
         experiment, folder, watchers, signals or Signals(), data, True, allow_other_backend
     )
