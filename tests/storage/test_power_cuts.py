@@ -43,16 +43,16 @@ def test_no_power_cut_changes_a_result(tmp_path, child, name, share):
 @pytest.mark.parametrize(
     ("how", "fault"),
     [
-        ("no sync", "went on from round 0, though 4 was saved"),
-        ("no folder is synced", "went on from round 0, though 4 was saved"),
-        ("in place", r"refused after .*'runs/r'|went on from round"),
-        ("summary first", r"other bytes in .*model\.safetensors|refused after"),
+        ("no sync", "runs/r went on from round 0, though 4 was saved"),
+        ("no folder is synced", "runs/r went on from round 0, though 4 was saved"),
+        ("in place", r"refused after .*summary\.json: cannot be read"),
+        ("summary first", r"other bytes in runs/r/model\.safetensors"),
     ],
 )
 def test_the_simulator_finds_what_is_done_wrong(tmp_path, child, how, fault):
     """A disk that lies, and writers that are careless: each shows as a fault."""
-    verdict = child("run", tmp_path, how, 0.3, 1)
-    assert re.search(fault, verdict.faults[0])
+    verdict = child("run", tmp_path, how, 0.15, 6)
+    assert any(re.search(fault, each) for each in verdict.faults), "\n".join(verdict.faults)
 
 
 def survivors(log):
