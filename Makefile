@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 TESTS ?= tests src
+KILLS ?= 1000
+SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same lint bench clean
+.PHONY: help setup demo test same soak lint bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +24,9 @@ test: $(VENV)/.installed-dev ## Run the tests
 
 same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of a former commit
 	$(BIN)/python tests/former/same.py
+
+soak: $(VENV)/.installed-dev ## Kill and resume runs a thousand times and compare their bytes; KILLS=… SEED=…
+	$(BIN)/python tests/storage/soak.py $(KILLS) $(SEED)
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .

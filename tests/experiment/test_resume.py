@@ -1,9 +1,7 @@
 """A run survives everything: the resumed result is the uninterrupted one, byte for byte."""
 
 import errno
-import multiprocessing
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -11,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from crash_child import go_on
 
 import airfeel
 import stopping
@@ -22,7 +19,6 @@ from airfeel.types import BadInput
 from small import small
 from stopping import content
 
-KILLS = 50
 ROUNDS = 40
 
 
@@ -123,48 +119,6 @@ def test_what_cannot_be_resumed(tmp_path):
         airfeel.resume(tmp_path / "r")
 
 
-@pytest.mark.parametrize("step", [1, 2])
-def test_killed_before_its_settings_are_there_a_run_starts_over(tmp_path, whole, step):
-    """At the first durable steps: the settings on the disk, and their name."""
-    process = child(tmp_path / "r", step)
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    go_on(str(tmp_path / "r"), settings().model_dump(mode="json", exclude_none=True))
-    assert content(tmp_path / "r") == whole
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the name of a synced file")
-def test_what_a_checkpoint_builds_on_is_on_the_disk_before_it(tmp_path, monkeypatch):
-    """A file is synced after it was last written, and before the checkpoint or summary is named."""
-    synced, named, begun = {}, [], []
-    fsync, replace = os.fsync, os.replace
-
-    def sync(handle):
-        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
-        synced[path.name] = path.stat().st_size if path.is_file() else -1
-        return fsync(handle)
-
-    def rename(source, target):
-        source, folder = Path(source), Path(target).parent
-        if source.name in (f"{NEWEST}.part", "summary.json.part"):
-            parts = [*folder.glob("*.csv"), *folder.glob("records/*")]
-            for path in (source, *parts):
-                assert synced.get(path.name) == path.stat().st_size, path.name
-            named.append(len(parts))
-        elif source.name in ("config.toml.part", "facts.json.part"):
-            assert synced.get(source.name) == source.stat().st_size
-            begun.append(source.name)
-        return replace(source, target)
-
-    monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(os, "replace", rename)
-    airfeel.run(settings(checkpoint_every=7), tmp_path / "r")
-    assert begun == ["facts.json.part", "config.toml.part"]
-    assert named == [2, 3, 4, 4, 5, 6]
-    assert synced["records"] == synced["r"] == -1
-
-
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, whole, monkeypatch):
     """Writing a checkpoint fails once there is no room: what was saved before is whole."""
     folder, room = tmp_path / "r", [60]
@@ -214,33 +168,6 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(BadInput, match=r"shut: cannot be written \(Permission denied\)"):
         airfeel.run(settings(), tmp_path / "shut")
-
-
-def child(folder, die_at=0):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["crash_child"])
-    table = settings().model_dump(mode="json", exclude_none=True)
-    return context.Process(target=go_on, args=(str(folder), table, die_at))
-
-
-def test_killed_at_random_moments(tmp_path, whole):
-    """SIGKILL wherever it hits, and inside of every kind of durable step, until the run is done."""
-    dice = random.Random(1)
-    killed, number = 0, 0
-    while killed < KILLS:
-        folder = tmp_path / str(number)
-        number += 1
-        while not (folder / "summary.json").exists():
-            inside = killed % 2 == 1
-            process = child(folder, dice.randint(1, 40) if inside else 0)
-            process.start()
-            process.join(None if inside else dice.uniform(0.05, 0.6))
-            process.kill()
-            process.join()
-            killed += process.exitcode == -signal.SIGKILL
-            assert process.exitcode in (0, -signal.SIGKILL)
-        assert content(folder) == whole
-    assert killed >= KILLS
 
 
 @pytest.mark.parametrize(

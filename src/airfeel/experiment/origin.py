@@ -112,7 +112,7 @@ def gone_on(
     allow: take the other one up instead, as an entry of its own.
     """
     steps = past.arithmetic if past else ()
-    now: Arithmetic = {"from_round": round, **here}
+    now: Arithmetic = dict(sorted({"from_round": round, **here}.items()))  # as checkpoints have it
     if not steps:
         return (now,)
     last = steps[-1]

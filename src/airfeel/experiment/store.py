@@ -129,7 +129,7 @@ class Store:
         if folder.exists() and not fresh:
             self._look(resume)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            atomic.make_folder(folder)
             self._lock = FileLock(folder / ".lock")
             self._lock.acquire(timeout=0)
         except Timeout as error:
@@ -274,5 +274,4 @@ class Store:
         self._due = time.monotonic() + _SECONDS
 
     def _keep(self, reports: list[Report]) -> None:
-        for path in [record.save(self.folder, report) for report in reports]:
-            self._loose |= {path, path.parent}
+        self._loose |= {record.save(self.folder, report) for report in reports}

@@ -1,0 +1,64 @@
+"""Disks that lie and writers that are careless: what the simulator must find."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from unittest import mock
+
+from cuts import Verdict, storm
+from disk import Link, Operation, Sync
+from scenarios import scenario
+
+from airfeel.experiment import atomic
+
+Spoil = Callable[[Sequence[Operation]], list[Operation]]
+_REAL = atomic.write_all
+
+
+def carry_out(
+    name: str, folder: Path, how: str = "nothing", share: float = 1.0, most: int = 20
+) -> Verdict:
+    """Cut the power of a scenario on a disk, or with a writer, of the given fault."""
+    spoil, careless = _WAYS[how]
+    with careless():
+        return storm(scenario(name), folder, spoil, share, most)
+
+
+def _no_sync(log: Sequence[Operation]) -> list[Operation]:
+    """The disk says that all is safe, and has done nothing."""
+    return [op for op in log if not isinstance(op, Sync)]
+
+
+def _no_folder_is_synced(log: Sequence[Operation]) -> list[Operation]:
+    """Contents are safe, names never."""
+    folders = {0} | {op.node for op in log if isinstance(op, Link) and op.is_folder}
+    return [op for op in log if not (isinstance(op, Sync) and op.node in folders)]
+
+
+def _in_place(
+    files: Mapping[Path, bytes | memoryview], loose: Iterable[Path] = (), *, durable: bool = True
+) -> None:
+    """Write over the old file, and wait for the disk afterwards."""
+    for path, content in files.items():
+        path.write_bytes(content)
+    atomic._sync([*loose, *files, *{path.parent for path in files}])
+
+
+def _other_way_round(
+    files: Mapping[Path, bytes | memoryview], loose: Iterable[Path] = (), *, durable: bool = True
+) -> None:
+    """The summary before the model."""
+    _REAL(dict(reversed(files.items())), loose, durable=durable)
+
+
+def _writer(write_all: Callable[..., None]) -> Callable[[], AbstractContextManager[object]]:
+    return lambda: mock.patch.object(atomic, "write_all", write_all)
+
+
+_WAYS: dict[str, tuple[Spoil, Callable[[], AbstractContextManager[object]]]] = {
+    "nothing": (list, nullcontext),
+    "no sync": (_no_sync, nullcontext),
+    "no folder is synced": (_no_folder_is_synced, nullcontext),
+    "in place": (list, _writer(_in_place)),
+    "summary first": (list, _writer(_other_way_round)),
+}
