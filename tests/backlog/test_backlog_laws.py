@@ -1,6 +1,7 @@
 """What must hold for backlog whatever the sky, the budgets and the updates are."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -231,7 +232,7 @@ def test_an_update_that_is_not_finite_is_dropped_and_the_mean_stays_over_all():
 
 def test_a_device_that_is_not_invited_keeps_its_memory():
     played = play_small("backlog", 4, scheme={"invite": "round-robin"}, radio=NOISY)
-    for (_, _, _, memory), (_, _, report, now) in zip(played, played[1:], strict=False):
+    for (_, _, _, memory), (_, _, report, now) in itertools.pairwise(played):
         out = [n for n, r in enumerate(report.plan.reason) if r == "not-invited"]
         assert len(out) == 2
         assert torch.equal(now[out], memory[out])

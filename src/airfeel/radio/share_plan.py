@@ -113,7 +113,7 @@ class SharePlan(Bounded):
 
 
 def _energy_left(turn: Turn, division: Division) -> Float64[np.ndarray, "N"]:
-    """What is left of C·P̄_n after the digital phase [W·slots]; a rounding error of it is nothing."""
+    """What is left of C·P̄_n after the digital phase [W·slots]; 0 where only rounding is."""
     whole = turn.world.slots * turn.world.power
     digital = division.own_slots * division.power.sum(axis=1)
     left = whole - turn.state.spent - digital
