@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from airfeel.compress.mask_rules import ExpectedBacklog, Top, backlog
+from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
 from airfeel.compress.masks import top_k
 from airfeel.experiment.build import build
 from airfeel.radio.air import spent_energy
@@ -247,7 +247,7 @@ def test_no_entry_waits_for_ever(seed, floor):
     rate = torch.from_numpy(10.0 ** rng.uniform(-6, 3, d) * (rng.random(d) > 0.2))
     wait, longest = torch.ones(d, dtype=torch.float64), 1.0
     for _ in range(2000):
-        sent = top_k(backlog(rate, wait, floor), k)
+        sent = top_k(expected_backlog(rate, wait, floor), k)
         wait += 1.0
         longest = max(longest, float(wait.max()) - 1.0)
         wait[sent] = 1.0

@@ -14,6 +14,7 @@ from airfeel.types import Said, Turn
 
 KERNELS = (  # what the names at the door rest on
     *("segments", "theory", "learn.local_sgd", "compress.average", "compress.codecs"),
+    *("compress.mask_rules", "radio.shares"),
     *("compress.masks", "compress.memory", "compress.quantize", "radio.air", "radio.digital"),
     *("radio.matching", "radio.power", "radio.remaining", "radio.allocators.bound"),
     *("radio.allocators.exact", "radio.allocators.exchange", "radio.allocators.fill"),
