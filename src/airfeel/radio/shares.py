@@ -111,8 +111,8 @@ def _affordable(
     g, e, ratio = _in_own_units(energy, gain2, budget)
     inverted = np.divide(e, g, out=np.zeros_like(g), where=g > 0.0).sum(axis=1)
     able = (budget > 0.0) & (inverted > 0.0) & np.isfinite(ratio)
-    fits = 1.0 / (ratio[able] * inverted[able])
-    return float(fits.min(initial=np.inf))
+    with np.errstate(divide="ignore", over="ignore"):
+        return float((1.0 / (ratio[able] * inverted[able])).min(initial=np.inf))
 
 
 def _in_own_units(
