@@ -36,6 +36,7 @@ lint: $(VENV)/.installed-dev ## Check style and types
 bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/allocation.py
 	$(BIN)/python benchmarks/schedulers.py
+	$(BIN)/python benchmarks/backlog.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/wire.py
 	$(BIN)/python benchmarks/store.py

@@ -67,8 +67,8 @@ def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, 
     """Train by backlog: (one dict for each round, the reason of the end).
 
     Draws, by round first (0: the uncounted start): batches [N][H][B] of sample indices, gain [N][M]
-    of |h|, air_noise [K] normal. theta is w_{-1}, slots is C, k is K. Devices report the energies of
-    their segments once in `every` rounds; strict: at 32 bits a number.
+    of |h|, air_noise [K] normal. theta is w_{-1}, slots is C, k is K. Devices report the energies
+    of their segments once in `every` rounds; strict: at 32 bits a number.
     """
     theta, power = np.array(theta, dtype=float), np.asarray(power, dtype=float)
     d, n_devices, n_channels = len(theta), len(power), np.shape(gain)[2]

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.mask_rules import backlog
+from airfeel.compress.mask_rules import expected_backlog
 from airfeel.engines.threads import Threads
 from airfeel.learn.backends import Torch
 from airfeel.learn.local_sgd import LocalSGD
@@ -32,7 +32,7 @@ def waits(rate, k, floor, rounds, renew):
     means, longest, fall = [], 0.0, 1.0
     for t in range(rounds):
         means.append(rate.mean())
-        score = backlog(torch.from_numpy(rate), torch.from_numpy(wait), floor).numpy()
+        score = expected_backlog(torch.from_numpy(rate), torch.from_numpy(wait), floor).numpy()
         sent = np.argsort(-score, kind="stable")[:k]
         longest = max(longest, wait[sent].max())
         for w in np.unique(wait[sent]):

@@ -5,7 +5,7 @@ docs/parts.md says how a part of each kind is written; examples/own holds eleven
 
 from airfeel.compress.average import average
 from airfeel.compress.codecs import TimeCorrelated, TopK, Whole, mean_of, no_mask, value_bits
-from airfeel.compress.mask_rules import Top
+from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory, residual
 from airfeel.compress.quantize import quantize
@@ -25,10 +25,12 @@ from airfeel.radio.plan import Analog, DigitalPlan, FreePlan, HybridPlan, Planne
 from airfeel.radio.power import rates
 from airfeel.radio.receive import arrivals, deliver, receive
 from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.radio.share_plan import SharePlan
+from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, about
 from airfeel.ranges import Whole as WholeNumber
 from airfeel.schemes.settings import Settings
-from airfeel.segments import air_slots, by_value, segment_sizes
+from airfeel.segments import air_slots, by_value, segment_sizes, thinnest_mask
 from airfeel.server.steps import Add
 from airfeel.streams import Streams
 from airfeel.types import (
@@ -85,6 +87,7 @@ __all__ = [
     "Draw",
     "ErrorMemory",
     "Everyone",
+    "ExpectedBacklog",
     "Fade",
     "Fading",
     "FreePlan",
@@ -124,6 +127,7 @@ __all__ = [
     "Series",
     "Settings",
     "Share",
+    "SharePlan",
     "Sky",
     "Stacked",
     "State",
@@ -148,7 +152,9 @@ __all__ = [
     "by_value",
     "capacity",
     "deliver",
+    "expected_backlog",
     "first_reasons",
+    "least_error",
     "lowest",
     "mean_of",
     "needed_energy",
@@ -158,12 +164,14 @@ __all__ = [
     "rates",
     "rayleigh",
     "receive",
+    "regularised_shares",
     "residual",
     "segment_energy",
     "segment_sizes",
     "shape_of",
     "spent_energy",
     "superpose",
+    "thinnest_mask",
     "top_k",
     "top_k_outside",
     "value_bits",

@@ -13,14 +13,8 @@ from airfeel import parts
 from airfeel.types import Said, Turn
 
 KERNELS = (  # what the names at the door rest on
-    *(
-        "segments",
-        "theory.tcs_h",
-        "theory.backlog",
-        "learn.local_sgd",
-        "compress.average",
-        "compress.codecs",
-    ),
+    *("segments", "theory.tcs_h", "theory.backlog", "learn.local_sgd", "compress.average"),
+    *("compress.codecs", "compress.mask_rules", "radio.shares"),
     *("compress.masks", "compress.memory", "compress.quantize", "radio.air", "radio.digital"),
     *("radio.matching", "radio.power", "radio.remaining", "radio.allocators.bound"),
     *("radio.allocators.exact", "radio.allocators.exchange", "radio.allocators.fill"),

@@ -35,7 +35,7 @@ class ExpectedBacklog:
     floor: Annotated[Share, about("f, smallest rate over the mean rate")] = 0.1
 
     def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
-        return top_k(backlog(*_carried(turn), self.floor), k)
+        return top_k(expected_backlog(*_carried(turn), self.floor), k)
 
     def begin(self, turn: Turn) -> Mapping[str, Tensor]:
         """ρ = |ĝ_0|, of the round that sent everything."""
@@ -53,7 +53,7 @@ class ExpectedBacklog:
         return {"rate": rate, "wait": (wait + 1.0).index_fill_(0, support, 1.0)}
 
 
-def backlog(
+def expected_backlog(
     rate: Float64[Tensor, "D"], wait: Float64[Tensor, "D"], floor: float
 ) -> Float64[Tensor, "D"]:
     """max(ρ_i, f·mean ρ)·a_i, what is expected to have piled up in each entry.
@@ -63,7 +63,8 @@ def backlog(
         wait: a, rounds since each was sent.
         floor: f, smallest rate over the mean rate.
 
-    >>> backlog(torch.tensor([4.0, 0.0]).double(), torch.tensor([1.0, 9.0]).double(), 0.5)
+    >>> rate, wait = torch.tensor([4.0, 0.0]).double(), torch.tensor([1.0, 9.0]).double()
+    >>> expected_backlog(rate, wait, 0.5)
     tensor([4., 9.], dtype=torch.float64)
     """
     return rate.clamp(min=floor * float(rate.mean())).mul_(wait)

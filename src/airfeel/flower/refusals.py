@@ -1,12 +1,12 @@
 """What a federation cannot do: nodes learn only whether their answer counted, all or nothing."""
 
-from airfeel.radio.share_plan import SharePlan
+from airfeel.radio.limit import Shares
 from airfeel.types import BadInput, Delivery, Fading, Invited, Plan, Scheme
 
 
 def refuse_scheme(scheme: Scheme) -> None:
     """Refuse a scheme whose devices send shares, before anything else is looked at."""
-    if isinstance(scheme.plan, SharePlan):
+    if isinstance(scheme.plan, Shares) and scheme.plan.partial:
         raise BadInput(
             f"scheme.name = {scheme.name!r}: devices send shares at a loudness that the base "
             "station chooses in the round, which nodes are not told; use tcs-h, tcs-d or top-k"

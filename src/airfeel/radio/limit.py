@@ -32,6 +32,14 @@ class Limit:
 
 
 @runtime_checkable
+class Shares(Protocol):
+    """A plan that may let devices send a share of what they say, `partial` wherever it does."""
+
+    @property
+    def partial(self) -> bool: ...
+
+
+@runtime_checkable
 class Limits(Protocol):
     """A plan with a rule that devices can apply before they speak."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -46,6 +46,7 @@ class SharePlan(Bounded):
         about("rounds from report to report; left out: 10 where they are charged, else 1"),
     ] = None
     strict: Annotated[bool, about("charge 32 bits for each number that devices report")] = False
+    partial: ClassVar[bool] = True  # devices send shares
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         power = power_left(turn)
@@ -113,7 +114,7 @@ class SharePlan(Bounded):
 
 
 def _energy_left(turn: Turn, division: Division) -> Float64[np.ndarray, "N"]:
-    """What is left of C·P̄_n after the digital phase [W·slots]; a rounding error of it is nothing."""
+    """What is left of C·P̄_n after the digital phase [W·slots]; 0 where only rounding is."""
     whole = turn.world.slots * turn.world.power
     digital = division.own_slots * division.power.sum(axis=1)
     left = whole - turn.state.spent - digital

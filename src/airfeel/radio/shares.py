@@ -91,7 +91,7 @@ def least_error(
     start = _affordable(energy, gain2, budget)
     if not 0.0 < start < np.inf:
         return 0.0
-    tried, error = np.zeros(0), np.zeros(0)
+    tried, error = np.zeros(0), np.zeros(0)  # σ², and J there
     while len(tried) < _LAST and (len(tried) == 0 or error.argmin() == len(tried) - 1):
         stop = len(tried) + _MORE if len(tried) else _POINTS
         more = start * 10.0 ** (np.arange(len(tried), stop) / 8.0)
@@ -109,9 +109,10 @@ def _affordable(
 ) -> float:
     """s, the largest σ² at which everyone who can send something can afford all of it."""
     g, e, ratio = _in_own_units(energy, gain2, budget)
-    cost = ratio * np.divide(e, g, out=np.zeros_like(g), where=g > 0.0).sum(axis=1)  # of σ² = 1
-    cost = cost[(budget > 0.0) & (cost > 0.0)]
-    return float(1.0 / cost.max()) if len(cost) else np.inf
+    inverted = np.divide(e, g, out=np.zeros_like(g), where=g > 0.0).sum(axis=1)
+    able = (budget > 0.0) & (inverted > 0.0) & np.isfinite(ratio)
+    with np.errstate(divide="ignore", over="ignore"):
+        return float((1.0 / (ratio[able] * inverted[able])).min(initial=np.inf))
 
 
 def _in_own_units(
