@@ -9,7 +9,7 @@ from flwr.app import ArrayRecord, Message, RecordDict
 from airfeel.flower import protocol
 from airfeel.flower.fleet import Broadcast
 from airfeel.flower.listen import Ear
-from airfeel.flower.protocol import Instruction
+from airfeel.flower.protocol import Asked, Instruction
 from airfeel.radio.limit import Limit, Limits
 from airfeel.types import BadInput, Fading, Invited, MakePlan, Turn
 
@@ -29,8 +29,17 @@ class Asking:
     asked: Mapping[int, int]  # device of each node that was sent an instruction
     received: int  # octets of introductions
     began: float
+    tokens: Mapping[int, bytes]  # of each node's instruction
     sent: int = 0  # octets
     dense: int = 0  # octets of the messages that the other strategy would have sent
+
+    @property
+    def expected(self) -> dict[int, Asked]:
+        """What the answer of each node must repeat."""
+        return {
+            node: Asked(device, self.number, self.tokens[node])
+            for node, device in self.asked.items()
+        }
 
 
 def instruct(
@@ -54,6 +63,7 @@ def instruct(
         checksum=model.checksum,
         model=names[0],
         codec=asking.codec,
+        token=asking.tokens[draft.metadata.dst_node_id],
         mask=asking.mask,
         updates=updates,
         **_radio(asking, device),

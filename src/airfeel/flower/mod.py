@@ -4,7 +4,6 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,12 +53,12 @@ class AirMod:
         file = self._file(context, device)
         if isinstance(order, Hello):
             node = memory.load(context, file, order.session)
-            return _reply(message, Answer(protocol.HELLO, device, *_where(node)))
+            return _reply(message, Answer(protocol.HELLO, device, *_where(node), order.token))
         if not isinstance(order, Instruction) or order.device != device:
             raise BadInput(f"instruction: for device {order.device}; this node is device {device}")
         node = _ready(memory.load(context, file, order.session), order, message.content)
         if node is None:
-            return _reply(message, Answer(protocol.BEHIND, device, order.asking, -1))
+            return _reply(message, Answer(protocol.BEHIND, device, order.asking, -1, order.token))
         codec = Allowed(self.codecs).read(order.codec)
         reply = _trained(node, order, message, context, call_next)
         if reply.has_error():
@@ -132,22 +131,24 @@ def _said(
     node: Node, order: Instruction, codec: Spelled, delta: Float[np.ndarray, "D"]
 ) -> tuple[Answer, Float[np.ndarray, "D"]]:
     """The answer, and the memory if it is counted."""
-    answer = partial(Answer, device=order.device, asking=order.asking, version=node.version)
+    silent = Answer(
+        protocol.SILENT, order.device, order.asking, node.version, order.token, Reason.NOT_FINITE
+    )
     vectors = (node.theta, node.update, node.memory, delta)
     theta, update, memory, change = (torch.tensor(vector) for vector in vectors)
     m = max(len(order.gains), 1)
     turn = node_turn(theta, update, order.round, order.seed, order.device, m)
     speech = speak(codec, turn, derive(codec, turn, order.mask), change, memory)
     if speech is None:
-        return answer(protocol.SILENT, reason=Reason.NOT_FINITE), node.memory
+        return silent, node.memory
     limit, needed = Limit(order.scalar, np.array([order.budget])), np.zeros(1)
     if order.gains:
         needed = limit.needed(speech.said.energy, np.square([order.gains]))
     if not limit.allows(needed).all():
-        told = answer(protocol.SILENT, reason=Reason.TOO_LOUD, needed=float(needed[0]))
-        return told, node.memory
-    told = answer(protocol.SPOKE, needed=float(needed[0]), payload=speech.payload)
-    return told, speech.memory.numpy()
+        loud = dataclasses.replace(silent, reason=Reason.TOO_LOUD, needed=float(needed[0]))
+        return loud, node.memory
+    spoke = dataclasses.replace(silent, said=protocol.SPOKE, reason="", payload=speech.payload)
+    return dataclasses.replace(spoke, needed=float(needed[0])), speech.memory.numpy()
 
 
 def _reply(message: Message, answer: Answer, content: RecordDict | None = None) -> Message:

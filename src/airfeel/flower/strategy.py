@@ -19,14 +19,15 @@ from airfeel.flower.agreement import agree
 from airfeel.flower.allowed import Allowed, Makers
 from airfeel.flower.asking import Asking, instruct, limit_of
 from airfeel.flower.books import Books
+from airfeel.flower.bound import NormBound
 from airfeel.flower.fleet import Broadcast, Fleet
-from airfeel.flower.listen import Ear, Replies, mean_metrics
+from airfeel.flower.listen import Ear, Replies, Spoken, mean_metrics
 from airfeel.flower.parts import Heard, Vector, as_happened
 from airfeel.flower.refusals import refuse_partial, refuse_round
 from airfeel.flower.vectors import flatten, octets
 from airfeel.round import play_round, start
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Codec, Fade, Invited, Report, State, Turn
+from airfeel.types import BadInput, Codec, Fade, Invited, Reason, Report, State, Turn
 
 _log = logging.getLogger("airfeel")
 _SHOWN = ["scheduled", "silent", "lost", "slots", "bits"]
@@ -45,6 +46,9 @@ class AirStrategy(Strategy):
     codecs: of one's own, by the names that nodes know them by; see `AirMod`.
     patience: seconds to wait for a node's introduction.
     weight: the metric by which nodes' metrics are weighted; values never are, see eq. (2).
+    authenticated: bind each device to the public key of its node, for a SuperLink that was started
+        with --enable-supernode-auth: without it, a node that is started anew has another key.
+    bound: how long an update may be that is taken from a node; see `NormBound`. None: any.
     """
 
     def __init__(
@@ -56,6 +60,8 @@ class AirStrategy(Strategy):
         codecs: Makers | None = None,
         patience: float = 60.0,
         weight: str = "num-examples",
+        authenticated: bool = False,
+        bound: NormBound | None = None,
     ) -> None:
         if not isinstance(setup.streams, Streams):
             raise BadInput("setup.streams: must be airfeel.Streams; nodes make theirs of its seed")
@@ -65,14 +71,15 @@ class AirStrategy(Strategy):
         self.world = setup.world
         self.scheme = setup.scheme if fade is None else dataclasses.replace(setup.scheme, fade=fade)
         self.streams = setup.streams
-        self.weight = weight
+        self.weight, self.bound = weight, bound
         self.state: State | None = None  # None before round 0 has succeeded
         self.over: str | None = None  # why no further round is played
         self.books = Books(self.scheme.columns)
         self.last: Report | None = None  # of the last round
-        self.fleet = Fleet(self.world.devices, secrets.token_hex(8), patience)
+        self.fleet = Fleet(self.world.devices, secrets.token_hex(8), patience, authenticated)
         self._model: Broadcast | None = None
         self._asking: Asking | None = None
+        self._lost_ground: set[int] = set()  # devices without a finite update, since the last one
         self._askings = 0
         self._allowed = Allowed(codecs or {})
         self._allowed.read(self._allowed.write(self.scheme.codec))  # refused now, not in a round
@@ -119,13 +126,17 @@ class AirStrategy(Strategy):
         if asking is None or self._model is None:
             return None, None
         model = self._model.layout.record(self._model.theta)
-        heard = asking.ear.listen(asking.number, asking.asked, self.fleet, replies, model)
+        heard = asking.ear.listen(asking.expected, self.fleet, replies, model)
+        if self.bound is not None:
+            heard.keep_to(self.bound, in_air=asking.limit is not None)
+        if self._nobody_finite(heard):
+            return None, None
         after, report, counted = self._play(asking, heard)
         if after is None:
             return None, None
         metrics: MetricRecord | None = None
         if counted:
-            speakers = [heard.spoke[n].reply for n in counted]
+            speakers = [heard.spoke[n] for n in counted]
             after, metrics = self._last_word(server_round, self._model, after, speakers)
             if after is None:
                 return None, None
@@ -199,14 +210,28 @@ class AirStrategy(Strategy):
             turn=turn,
             fading=fading,
             invited=invited,
-            ear=Ear(theirs.spelling, agreed, turn.state.theta),
+            ear=Ear(theirs.spelling, agreed, turn.state.theta, self.weight),
             codec=told,
             mask=mask,
             limit=limit,
             asked=asked,
             received=received,
             began=began,
+            tokens={node: secrets.token_bytes(8) for node in asked},
         )
+
+    def _nobody_finite(self, heard: Replies) -> bool:
+        """End the training when all devices there are have no finite update, one after the other.
+
+        One node alone cannot end it: any other that speaks is proof of the contrary.
+        """
+        said = {n for n, answer in heard.silent.items() if answer.reason == Reason.NOT_FINITE}
+        self._lost_ground = set() if heard.spoke else self._lost_ground | said
+        if heard.spoke or not self.fleet.node or not self._lost_ground >= self.fleet.node.keys():
+            return False
+        self.over = "diverged"
+        _log.warning("no device has a finite update any more: training ends with this model")
+        return True
 
     def _play(
         self, asking: Asking, heard: Replies
@@ -228,12 +253,12 @@ class AirStrategy(Strategy):
         return after, report, np.flatnonzero(engine.delivery.spoke).tolist()
 
     def _last_word(
-        self, server_round: int, model: Broadcast, after: State, speakers: list[Message]
+        self, server_round: int, model: Broadcast, after: State, speakers: list[Spoken]
     ) -> tuple[State | None, MetricRecord | None]:
         """The other strategy sees one reply, the aggregated model, and makes the new one of it."""
         offered = after.theta.numpy()
-        reply = speakers[0]
-        mean = mean_metrics(speakers, self.weight)
+        reply = speakers[0].reply
+        mean = mean_metrics([one.metrics for one in speakers], self.weight)
         reply.content = RecordDict({"arrays": model.layout.record(offered), "metrics": mean})
         arrays, metrics = self.inner.aggregate_train(server_round, [reply])
         if arrays is None:
