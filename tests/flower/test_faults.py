@@ -44,7 +44,7 @@ def heard():
 
 def settled(air, town, folder, device):
     context = next(c for c in town.nodes.values() if c.node_config["partition-id"] == device)
-    node = load(context, file_of(folder, town.run_number, device), air.fleet.session)
+    node, _ = load(context, file_of(folder, town.run_number, device), air.fleet.session)
     return node.settled(air.fleet.counted.get(device, 0)).memory
 
 
@@ -107,7 +107,7 @@ def test_without_its_file_a_node_begins_anew_and_hurts_nobody(setup, tmp_path):
     town.restart(2)
     arrays = step(air, town, 4, arrays)
     assert air.books.written[-1]["lost"] == 0
-    node = load(town.nodes[2002], None, air.fleet.session)
+    node, _ = load(town.nodes[2002], None, air.fleet.session)
     assert not node.memory.any()
     assert node.version == 3
 
@@ -116,7 +116,7 @@ def test_a_node_with_another_model_says_so_and_is_sent_the_whole(setup, tmp_path
     town = Town(client_app(setup, AirMod(folder=tmp_path)), 6)
     air, arrays = strategy(setup), initial(setup)
     arrays = step(air, town, 1, arrays)
-    node = load(town.nodes[1002], None, air.fleet.session)
+    node, _ = load(town.nodes[1002], None, air.fleet.session)
     save(dataclasses.replace(node, theta=node.theta + 1), town.nodes[1002], None)
     file_of(tmp_path, 7, 2).unlink()
     arrays = step(air, town, 2, arrays)

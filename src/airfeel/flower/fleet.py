@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 
 from airfeel.flower import protocol
 from airfeel.flower.protocol import Answer, Asked, Hello
-from airfeel.flower.replies import forgiving, read_answer
+from airfeel.flower.replies import forgiving, heed, read_answer
 from airfeel.flower.vectors import Layout, checksum, octets, write_update
 from airfeel.types import BadInput
 
@@ -40,6 +40,7 @@ class Fleet:
     counted: dict[int, int] = field(default_factory=dict)  # last answer that was counted
     owner: dict[int, str] = field(default_factory=dict)  # of each device, whose key it is bound to
     _met: dict[int, int] = field(default_factory=dict)  # device of each node ever met
+    _wild: set[int] = field(default_factory=set)  # without a finite update, since anybody spoke
 
     def meet(self, grid: Grid, nodes: Iterable[int]) -> tuple[int, int]:
         """Ask the nodes that are not known yet who they are; octets sent and received."""
@@ -125,6 +126,14 @@ class Fleet:
         for node in nodes:
             self._met.pop(node, None)
 
+    def hopeless(self, spoke: Collection[int], not_finite: Collection[int]) -> bool:
+        """Whether all devices there are have no finite update any more, one after the other.
+
+        One node alone cannot say so for all: any other that speaks is proof of the contrary.
+        """
+        self._wild = set() if spoke else self._wild | set(not_finite)
+        return bool(self._wild) and self._wild >= self.node.keys()
+
     def reachable(self, nodes: Iterable[int]) -> Bool[np.ndarray, "N"]:
         """Devices whose present node is among `nodes`."""
         found, ids = np.zeros(self.devices, dtype=bool), set(nodes)
@@ -196,6 +205,7 @@ class Introductions:
                     raise BadInput(f"said {answer.said!r} when it was asked who it is")
                 self.received += octets(reply.content)
                 self.answers[node] = answer
+                heed(reply, answer)
 
 
 def _who(node: int, device: int) -> str:

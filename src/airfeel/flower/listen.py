@@ -15,11 +15,11 @@ from airfeel.flower import protocol
 from airfeel.flower.bound import TOO_LONG, NormBound
 from airfeel.flower.fleet import Fleet
 from airfeel.flower.protocol import Answer, Asked
-from airfeel.flower.replies import Metrics, forgiving, read_answer, read_metrics
+from airfeel.flower.replies import Metrics, forgiving, heed, read_answer, read_metrics
 from airfeel.flower.speech import hear
 from airfeel.flower.vectors import dense_octets, octets
 from airfeel.radio.air import segment_energy
-from airfeel.types import Agreed, BadInput, Said, Words
+from airfeel.types import Agreed, BadInput, Reason, Said, Words
 from airfeel.wire import size_bits
 
 _log = logging.getLogger("airfeel")
@@ -46,6 +46,11 @@ class Replies:
     dense_octets: int = 0
     payload_octets: int = 0
     formula_octets: float = 0.0
+
+    @property
+    def not_finite(self) -> set[int]:
+        """Devices that say that their update is not finite."""
+        return {n for n, answer in self.silent.items() if answer.reason == Reason.NOT_FINITE}
 
     def keep_to(self, bound: NormBound, in_air: bool) -> None:
         """Refuse the updates that are too long.
@@ -114,9 +119,7 @@ class Ear:
         found.octets += size[0]
         found.dense_octets += size[1]
         fleet.known[device] = answer.version
-        if answer.note:
-            told = " ".join(answer.note.split())
-            _log.warning(f"node {reply.metadata.src_node_id} (device {device}) says: {told}")
+        heed(reply, answer)
 
     def _refuse_endless(self, words: Words) -> None:
         """Entries whose square overflows: sums, energies and steps of them may not be finite."""

@@ -27,7 +27,12 @@ def forgiving(who: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a stranger's words may raise anything
-        _log.warning(f"{who}: {_one_line(error)}; its reply is lost")
+        lose(who, error)
+
+
+def lose(who: str, error: Exception) -> None:
+    """Say in one line why a reply is lost."""
+    _log.warning(f"{who}: {_one_line(error)}; its reply is lost")
 
 
 def read_answer(reply: Message, asked: Asked | None) -> Answer:
@@ -53,6 +58,13 @@ def read_answer(reply: Message, asked: Asked | None) -> Answer:
             told = f"device {answer.device} in asking {answer.asking}"
             raise BadInput(f"speaks as {told}; asked was device {wanted[0]} in asking {wanted[1]}")
     return answer
+
+
+def heed(reply: Message, answer: Answer) -> None:
+    """Log what a node wants the server to know, such as a memory that it has lost."""
+    if answer.note:
+        told = " ".join(answer.note.split())[:_SHOWN]
+        _log.warning(f"node {reply.metadata.src_node_id} (device {answer.device}) says: {told}")
 
 
 def read_metrics(reply: Message, weight: str) -> Metrics:
