@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 TESTS ?= tests src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same lint bench clean
+.PHONY: help setup demo test same attack lint bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +22,9 @@ test: $(VENV)/.installed-dev ## Run the tests
 
 same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of a former commit
 	$(BIN)/python tests/former/same.py
+
+attack: $(VENV)/.installed-dev ## Attack a Flower deployment, with TLS and authentication, in every way we know
+	$(BIN)/python tests/flower/attack.py
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .

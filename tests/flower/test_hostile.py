@@ -210,11 +210,13 @@ def test_a_device_is_bound_to_the_key_of_its_first_node(heard, tmp_path, caplog)
 
 def test_a_node_registered_by_a_device_s_name_is_no_other(heard, tmp_path, caplog):
     town = Registered(client_app(heard, AirMod(folder=tmp_path)), 6)
-    town.names[1003] = "device-3"
+    town.names = {1000 + n: f"device-{n}" for n in range(6)}
     town.nodes[1003].node_config["partition-id"] = 2
+    town.nodes[1009] = town.newborn(1009, 3)  # registered without a name
     air = strategy(heard, authenticated=True)
     step(air, town, 1, initial(heard))
     assert "node 1003 (device 2): partition-id = 2: it was registered as 'device-3'" in caplog.text
+    assert "node 1009 (device 3): partition-id = 3: it was registered as ''" in caplog.text
     assert air.fleet.node == {n: 1000 + n for n in (0, 1, 2, 4, 5)}
 
 

@@ -26,9 +26,9 @@ class Fleet:
     """Devices by node id. A device that comes back under another id is the same device.
 
     With `authenticated` a device belongs to the key of the first node that was it, for as long as
-    the training lasts: another key is refused. So is a node that was registered by the name of
-    another device, `device-3`. Otherwise a node that is gone may be replaced by any other. Where
-    two nodes claim one device, neither takes part.
+    the training lasts: another key is refused. Where nodes were registered by the names of devices,
+    such as `device-3`, so is one with another name. Otherwise a node that is gone may be replaced
+    by any other. Where two nodes claim one device, neither takes part.
     """
 
     devices: int
@@ -80,6 +80,8 @@ class Fleet:
         """
         if not self.authenticated:
             return {}
+        if not hasattr(grid, "get_nodes"):
+            raise BadInput("authenticated: this version of Flower does not tell nodes' keys")
         return {
             info.node_id: (
                 hashlib.sha256(info.public_key or b"%d" % info.node_id).hexdigest(),
@@ -98,7 +100,8 @@ class Fleet:
         if node not in keys:
             return "the SuperLink has no such node any more"
         key, name = keys[node]
-        if name.startswith(_NAMED) and name != f"{_NAMED}{device}":
+        named = any(other.startswith(_NAMED) for _, other in keys.values())
+        if named and name != f"{_NAMED}{device}":
             return f"partition-id = {device}: it was registered as {name[:40]!r}"
         if self.owner.get(device, key) != key:
             return f"partition-id = {device}: that device is bound to another public key"
