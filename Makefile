@@ -8,7 +8,7 @@ KILLS ?= 1000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same soak lint bench clean
+.PHONY: help setup demo test same soak attack fuzz lint bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,9 @@ same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of
 
 soak: $(VENV)/.installed-dev ## Kill and resume runs a thousand times and compare their bytes; KILLS=… SEED=…
 	$(BIN)/python tests/storage/soak.py $(KILLS) $(SEED)
+
+attack: $(VENV)/.installed-dev ## Attack a Flower deployment, with TLS and authentication, in every way we know
+	$(BIN)/python tests/flower/attack.py
 
 lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .

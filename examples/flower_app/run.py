@@ -4,7 +4,8 @@
     python run.py deployment -c 'training.rounds=10 scheme.bits=8'
 
 A deployment is a SuperLink and one SuperNode for each device, all separate processes that talk over
-TLS with certificates made here. Everything listens on 127.0.0.1 alone, everything that Flower keeps
+TLS with certificates made here; each SuperNode has a key that was registered, and no other may
+connect. Everything listens on 127.0.0.1 alone, everything that Flower keeps
 is in --folder, and every process is ended when the run is over.
 """
 
@@ -59,7 +60,7 @@ class Federation:
         else:
             certificates = self.folder / "certificates"
             subprocess.run([APP / "make_certificates.sh", certificates], check=True)
-            command += self._tls()
+            command += [*self._tls(), "--enable-supernode-auth"]
             lines = [f'root-certificates = "{certificates / "ca.crt"}"']
         lines = ["[superlink.here]", f'address = "127.0.0.1:{self.port}"', *lines]
         (self.folder / "config.toml").write_text("\n".join(lines) + "\n", "utf-8")
@@ -72,13 +73,28 @@ class Federation:
         names["--ssl-keyfile"] = "server.key"
         return [word for flag, name in names.items() for word in (flag, str(certificates / name))]
 
-    def start_node(self, device: int, devices: int) -> None:
-        """The SuperNode of one device."""
+    def register(self, names: list[str], seconds: float = 180.0) -> None:
+        """Make a key for each name, and tell the SuperLink that it belongs to this federation."""
+        keys = self.folder / "keys"
+        keys.mkdir(mode=0o700, exist_ok=True)
+        asked = []
+        for name in names:
+            (keys / name).unlink(missing_ok=True)
+            make = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "384", "-N", "", "-C", name]
+            subprocess.run([*make, "-f", str(keys / name)], check=True)
+            tell = [BIN / "flwr", "supernode", "register", keys / f"{name}.pub", "here"]
+            asked.append(subprocess.Popen([*tell, "--name", name], env=self._env, cwd=self.folder))
+        if any(process.wait(seconds) for process in asked):
+            raise RuntimeError("a key could not be registered")
+
+    def start_node(self, device: int, devices: int, name: str = "", **env: str) -> None:
+        """The SuperNode of one device; name: of its key, if that is not the device's own."""
         config = f"partition-id={device} num-partitions={devices}"
         command = ["flower-supernode", "--superlink", f"127.0.0.1:{self.port}"]
         command += ["--root-certificates", str(self.folder / "certificates" / "ca.crt")]
+        command += ["--auth-supernode-private-key", str(self.folder / "keys" / _key(device, name))]
         command += ["--host", "127.0.0.1", "--port", str(free_port()), *self._tls()]
-        self._start(f"node-{device}", [*command, "--node-config", config])
+        self._start(name or f"node-{device}", [*command, "--node-config", config], env)
 
     def kill(self, name: str) -> None:
         """End a process at once, as a power cut would, and what it has started."""
@@ -142,11 +158,11 @@ class Federation:
         path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
         return {**os.environ, **quiet, "FLWR_HOME": str(self.folder), "PATH": path}
 
-    def _start(self, name: str, command: list[str]) -> None:
+    def _start(self, name: str, command: list[str], env: dict[str, str] | None = None) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [BIN / command[0], *command[1:]],
-                env=self._env,
+                env={**self._env, **(env or {})},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -161,6 +177,11 @@ class Federation:
                     return
             time.sleep(0.2)
         raise RuntimeError(f"{name} does not listen on port {port}:\n{self.log(name)[-2000:]}")
+
+
+def _key(device: int, name: str = "") -> str:
+    """The file of a SuperNode's key, and the name that it is registered by."""
+    return name or f"device-{device}"
 
 
 def free_port() -> int:
@@ -218,8 +239,10 @@ def main() -> None:
     settings = f'out="{out}" {asked.run_config}'.strip()
     devices = devices_of(settings)
     with Federation(asked.folder, simulation=asked.engine == "simulation") as federation:
-        for device in range(devices) if asked.engine == "deployment" else []:
-            federation.start_node(device, devices)
+        if asked.engine == "deployment":
+            federation.register([f"device-{device}" for device in range(devices)])
+            for device in range(devices):
+                federation.start_node(device, devices)
         run = federation.submit(settings)
         print(f"run {run} with {devices} devices; logs in {federation.folder}", flush=True)
         done = federation.wait(run, asked.seconds)

@@ -33,7 +33,7 @@ def federate(setup, folder, rounds, *, weights=False, **options):
 def node_memory(air, town, folder, device):
     """The memory of a device as its next instruction will settle it."""
     context = next(c for c in town.nodes.values() if c.node_config["partition-id"] == device)
-    node = load(context, file_of(folder, context.run_id, device), air.fleet.session)
+    node, _ = load(context, file_of(folder, context.run_id, device), air.fleet.session)
     return node.settled(air.fleet.counted.get(device, 0)).memory
 
 

@@ -30,7 +30,7 @@ SETTINGS = {
     "radio.fading": "none",
     "radio.power": 1e6,
 }
-PATIENCE = 280.0  # seconds for a whole run
+PATIENCE = 900.0  # seconds for a whole run, on a machine that is very busy
 
 
 def load_runner():
@@ -85,13 +85,13 @@ def library(setup, heard):
         engine.close()
 
 
-def check(folder, settings, run):
+def check(folder, settings, run, exact=False):
     """The model and every node's memory are the library's; who was counted in each round."""
     heard = heard_in(folder / "out")
     assert heard[0].all(), "round 0 is only comparable with all devices"
     theta, memory = library(setup_of(settings), heard)
     model = np.load(folder / "out" / "model.npy")
-    assert np.linalg.norm(model - theta) <= 1e-5 * np.linalg.norm(theta)
+    assert np.linalg.norm(model - theta) <= (not exact) * 1e-5 * np.linalg.norm(theta)
     for n in range(4):
         with np.load(folder / "airfeel" / f"device-{n}" / f"run-{run}.npz") as kept:
             last = 1 + int(np.flatnonzero(heard[:, n])[-1])  # askings count from 1, rounds from 0
@@ -114,16 +114,19 @@ def test_simulation(runner, tmp_path):
 
 def test_deployment_in_which_a_node_dies(runner, tmp_path):
     """Four nodes over TLS; one is killed in the middle of round 2 and comes back for round 3."""
-    settings = {**SETTINGS, "pause": 2.0, "timeout": 45}
+    settings = {**SETTINGS, "pause": 2.0, "timeout": 240, "least": 4}
     with runner.Federation(tmp_path) as federation:
         check_tls(federation)
+        federation.register([f"device-{n}" for n in range(4)])
         for device in range(4):
             federation.start_node(device, 4)
         run = federation.submit(told(settings, tmp_path / "out"))
+        # It was told who it is, the start, round 1, and now is at round 2.
         wait_until(lambda: federation.log("node-2").count("Receiving: train message") == 4)
-        time.sleep(1.0)  # it was told who it is, the start, round 1, and now is at round 2
         assert federation.log("node-2").count("Sent successfully") == 3
         federation.kill("node-2")
+        # The SuperLink takes a minute to notice; before that, nobody else may have this key.
+        wait_until(lambda: "(device 2): " in federation.log("run"))
         federation.start_node(2, 4)
         done = federation.wait(run, PATIENCE)
         pids = [p for f in federation.processes.values() for p in runner.descendants(f.pid)]
@@ -131,13 +134,21 @@ def test_deployment_in_which_a_node_dies(runner, tmp_path):
         assert heard[1:, 2].tolist() == [True, False, True]
         with (tmp_path / "out" / "rounds.csv").open() as file:
             rounds = list(csv.DictReader(file))
-        assert int(rounds[2]["lost"]) >= 1  # exactly one, but on a machine that is very busy
+        assert [int(row["lost"]) for row in rounds] == [0, 0, 1, 0]
         ours = sum(int(row["uplink_octets"]) for row in rounds)
         counted = done["network-traffic"]["inbound-bytes"]  # the SuperLink's own count
         assert ours <= counted <= 1.5 * ours
         ids = re.findall(r"SuperNode ID: (\d+)", federation.log("node-2"))
-        assert len(set(ids)) == 2
+        assert len(ids) == 2
+        assert len(set(ids)) == 1  # of one key
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 20)
+
+
+def test_deployment_under_attack(tmp_path):
+    """Three of the attacks of `make attack`; the attacker is named, and the bytes are right."""
+    from attack import besiege
+
+    besiege(tmp_path, ["huge", "unreadable", "other_device"])
 
 
 def check_tls(federation):
@@ -150,7 +161,7 @@ def check_tls(federation):
         assert secure.version() in ("TLSv1.2", "TLSv1.3")
 
 
-def wait_until(true, seconds=120.0):
+def wait_until(true, seconds=400.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "this took too long"

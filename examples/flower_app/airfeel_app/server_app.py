@@ -20,8 +20,13 @@ def main(grid: Grid, context: Context) -> None:
     """Wait for the devices, train, and write down what it took."""
     config = context.run_config
     setup = setup_of(config)
+    least = int(config["least"])
     strategy = AirStrategy(
-        FedAvg(fraction_evaluate=0.0, min_train_nodes=1, min_available_nodes=1), setup
+        FedAvg(fraction_evaluate=0.0, min_train_nodes=least, min_available_nodes=least),
+        setup,
+        patience=float(config["timeout"]),
+        authenticated=True,  # the SuperLink was started with --enable-supernode-auth
+        folder=str(config["state"]) or None,
     )
     wait_for(grid, setup.world.devices, float(config["wait"]))
 

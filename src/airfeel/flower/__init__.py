@@ -13,6 +13,7 @@ from airfeel.types import BadInput
 _DOOR = {
     "AirMod": "airfeel.flower.mod",
     "AirStrategy": "airfeel.flower.strategy",
+    "NormBound": "airfeel.flower.bound",
     "Supplied": "airfeel.flower.parts",
     "radio_only": "airfeel.flower.parts",
 }

@@ -53,7 +53,10 @@ class Books:
         else:
             row = rows.round_row(report, after, subchannels, *unseen)
             each = rows.device_rows(report)
-        self.devices += [{**r, "reason": LOST} if r["device"] in lost else r for r in each]
+        why = dict.fromkeys(lost, LOST) | heard.refused
+        self.devices += [
+            {**r, "reason": why[n]} if (n := int(r["device"])) in why else r for r in each
+        ]
         row |= {
             "silent": len(heard.silent),
             "lost": len(lost),

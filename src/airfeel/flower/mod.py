@@ -1,10 +1,10 @@
 """The client's side: a mod around a train function that knows nothing of the radio."""
 
 import dataclasses
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from airfeel.flower.speech import speak
 from airfeel.radio.limit import Limit
 from airfeel.types import BadInput, Reason
 
+_log = logging.getLogger("airfeel")
 _Next = Callable[[Message, Context], Message]  # the next mod, or the train function
 
 
@@ -50,16 +51,19 @@ class AirMod:
         if not train or protocol.RECORD not in message.content.config_records:
             return call_next(message, context)
         order = protocol.read(message.content.config_records[protocol.RECORD])
+        if isinstance(order, Answer):
+            raise BadInput("instruction: an answer, which only a node gives")
         device = _device(context)
         file = self._file(context, device)
+        kept, fault = memory.load(context, file, order.session)
         if isinstance(order, Hello):
-            node = memory.load(context, file, order.session)
-            return _reply(message, Answer(protocol.HELLO, device, *_where(node)))
-        if not isinstance(order, Instruction) or order.device != device:
+            held = (0, -1) if kept is None else (kept.asking, kept.version)
+            return _reply(message, Answer(protocol.HELLO, device, *held, order.token, note=fault))
+        if order.device != device:
             raise BadInput(f"instruction: for device {order.device}; this node is device {device}")
-        node = _ready(memory.load(context, file, order.session), order, message.content)
+        node, note = _ready(kept, order, message.content), _gone(kept, order, fault)
         if node is None:
-            return _reply(message, Answer(protocol.BEHIND, device, order.asking, -1))
+            return _reply(message, Answer(protocol.BEHIND, device, order.asking, -1, order.token))
         codec = Allowed(self.codecs).read(order.codec)
         reply = _trained(node, order, message, context, call_next)
         if reply.has_error():
@@ -67,7 +71,7 @@ class AirMod:
         answer, proposed = _said(node, order, codec, _delta(node, reply.content))
         node = dataclasses.replace(node, asking=order.asking, proposed=proposed)
         memory.save(node, context, file)  # and only then answer
-        return _reply(message, answer, reply.content)
+        return _reply(message, dataclasses.replace(answer, note=note), reply.content)
 
     def _file(self, context: Context, device: int) -> Path | None:
         if not self.keep_file:
@@ -87,8 +91,17 @@ def _device(context: Context) -> int:
     return found
 
 
-def _where(node: Node | None) -> tuple[int, int]:
-    return (0, -1) if node is None else (node.asking, node.version)
+def _gone(kept: Node | None, order: Instruction, fault: str) -> str:
+    """What to tell of a memory that does not go with what the server has counted."""
+    if kept is None and order.counted:
+        told = fault or "nothing is kept here"
+    elif kept is not None and not kept.in_step(order.counted):
+        told = f"it is that of answer {kept.asking}, counted was {order.counted}"
+    else:
+        return ""
+    told = f"its memory is lost and begins empty: {told}"
+    _log.warning(f"device {order.device}: {told}")
+    return told
 
 
 def _ready(node: Node | None, order: Instruction, content: RecordDict) -> Node | None:
@@ -132,22 +145,24 @@ def _said(
     node: Node, order: Instruction, codec: Spelled, delta: Float[np.ndarray, "D"]
 ) -> tuple[Answer, Float[np.ndarray, "D"]]:
     """The answer, and the memory if it is counted."""
-    answer = partial(Answer, device=order.device, asking=order.asking, version=node.version)
+    silent = Answer(
+        protocol.SILENT, order.device, order.asking, node.version, order.token, Reason.NOT_FINITE
+    )
     vectors = (node.theta, node.update, node.memory, delta)
     theta, update, memory, change = (torch.tensor(vector) for vector in vectors)
     m = max(len(order.gains), 1)
     turn = node_turn(theta, update, order.round, order.seed, order.device, m)
     speech = speak(codec, turn, derive(codec, turn, order.mask), change, memory)
     if speech is None:
-        return answer(protocol.SILENT, reason=Reason.NOT_FINITE), node.memory
+        return silent, node.memory
     limit, needed = Limit(order.scalar, np.array([order.budget])), np.zeros(1)
     if order.gains:
         needed = limit.needed(speech.said.energy, np.square([order.gains]))
     if not limit.allows(needed).all():
-        told = answer(protocol.SILENT, reason=Reason.TOO_LOUD, needed=float(needed[0]))
-        return told, node.memory
-    told = answer(protocol.SPOKE, needed=float(needed[0]), payload=speech.payload)
-    return told, speech.memory.numpy()
+        loud = dataclasses.replace(silent, reason=Reason.TOO_LOUD, needed=float(needed[0]))
+        return loud, node.memory
+    spoke = dataclasses.replace(silent, said=protocol.SPOKE, reason="", payload=speech.payload)
+    return dataclasses.replace(spoke, needed=float(needed[0])), speech.memory.numpy()
 
 
 def _reply(message: Message, answer: Answer, content: RecordDict | None = None) -> Message:

@@ -1,5 +1,6 @@
 """Models as one vector, as Flower's arrays, and as few octets as an update takes."""
 
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,11 @@ class Layout:
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """D, the length of the vector."""
+        return sum(math.prod(shape) for shape in self.shapes)
 
     def record(self, theta: Float[np.ndarray, "D"]) -> ArrayRecord:
         """The vector as Flower's arrays."""
