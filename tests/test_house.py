@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
     {"errors", "ranges", "kernel_cache"},
-    {"types", "catalogue"},
+    {"types", "catalogue", "arrays"},
     {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
     {"data", "learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
