@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 TESTS ?= tests src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same lint bench clean
+.PHONY: help setup demo test fuzz same lint bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,6 +19,9 @@ demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded dat
 
 test: $(VENV)/.installed-dev ## Run the tests
 	$(BIN)/python -m pytest -n auto $(TESTS)
+
+fuzz: $(VENV)/.installed-dev ## Try hostile input until Ctrl-C, or for SECONDS; faults are kept as examples
+	$(BIN)/python tests/fuzz/forever.py $(SECONDS)
 
 same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of a former commit
 	$(BIN)/python tests/former/same.py

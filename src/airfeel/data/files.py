@@ -125,8 +125,9 @@ def _locate(name: str, data_dir: Path | None) -> tuple[Layout, Path]:
         for layout in source.layouts:
             if path := present(layout, place):
                 return layout, path
+    folders = shorten(", ".join(map(str, looked)))
     raise BadInput(
-        f"data.dataset = {name!r}: not found in {shorten(', '.join(map(str, looked)))}; get it with "
+        f"data.dataset = {name!r}: not found in {folders}; get it with "
         f"`airfeel data fetch {name}` or, from local files, `airfeel data add {name} PATH`"
     )
 

@@ -99,8 +99,8 @@ def _refuse_unused(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoic
     for name, part in parts.items():
         if not _within(scheme, part):
             raise BadInput(
-                f"scheme.{name} = {quote(getattr(chosen, name))}: scheme {quote(chosen.name)} has no "
-                "place for it"
+                f"scheme.{name} = {quote(getattr(chosen, name))}: scheme {quote(chosen.name)} has "
+                "no place for it"
             )
     if chosen.schedule is not None and not _has(scheme.plan, "schedule"):
         raise BadInput(
