@@ -76,7 +76,6 @@ SET = [
     ("model.name=unfinished:x", "cannot be imported (SyntaxError"),
     ("model.name=leaves:x", "cannot be imported (SystemExit"),
     ("scheme.codec=leaves:x", "cannot be imported (SystemExit"),
-    ("model.hidden=100000000000", "model.hidden"),
     ("data.dir=\udcff", "data.dir = '\\udcff': must be text in UTF-8"),
     ("data.dataset=file:" + "x" * 300, "is no file"),
     ("scheme.name=" + "x" * 5000, "must be one of tcs-h"),

@@ -72,8 +72,9 @@ def main() -> None:
     """Entry point: bad input is one line on stderr and exit code 2."""
     sys.path.insert(0, "")  # a user's module:factory may lie in the current folder
     warnings.showwarning = _say
-    if isinstance(sys.stdout, TextIOWrapper):  # names of files need not be UTF-8
-        sys.stdout.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except BadInput as error:
