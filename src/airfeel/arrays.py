@@ -46,7 +46,11 @@ def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
             stored = np.load(stream, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 raise ValueError("it is one array, an .npy file")
-            return {name: stored[name] for name in stored.files}
+            held = {name: stored[name] for name in stored.files}
+            for name, each in held.items():
+                if not isinstance(each, np.ndarray):  # what is no .npy comes as bytes
+                    raise ValueError(f"its {name} is no array")
+            return held
     except BadInput:
         raise
     except Exception as error:  # likewise
