@@ -22,6 +22,9 @@ demo: $(VENV)/.installed ## Train TCS-H, TCS-D, Top-K and FedAvg on embedded dat
 test: $(VENV)/.installed-dev ## Run the tests
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
+fuzz: $(VENV)/.installed-dev ## Try hostile input until Ctrl-C, or for SECONDS; faults are kept as examples
+	$(BIN)/python tests/fuzz/forever.py $(SECONDS)
+
 same: $(VENV)/.installed-dev ## Compare the bytes of some 200 runs with those of a former commit
 	$(BIN)/python tests/former/same.py
 

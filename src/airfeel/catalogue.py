@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
-from airfeel.errors import BadInput
+from airfeel.errors import QUOTED, BadInput, quote, reason, shorten
 
 Table = dict[str, Any]  # settings as TOML has them
 Value = bool | int | float | str | list[Any] | tuple[Any, ...] | Table | None  # of one of them
@@ -73,13 +73,15 @@ class Catalogue(Mapping[str, Entry]):
         if not attribute:
             legal = ", ".join(self)
             hint = suggestion(name, self)
-            raise BadInput(f"{key} = {name!r}: must be one of {legal}, or module:factory{hint}")
+            raise BadInput(
+                f"{key} = {quote(name)}: must be one of {legal}, or module:factory{hint}"
+            )
         try:
             factory = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
-            raise BadInput(f"{key} = {name!r}: cannot be imported ({error})") from error
+        except (Exception, SystemExit) as error:  # a module can raise anything
+            raise BadInput(f"{key} = {quote(name)}: cannot be imported ({_why(error)})") from error
         if not callable(factory):
-            raise BadInput(f"{key} = {name!r}: must name something that can be called")
+            raise BadInput(f"{key} = {quote(name)}: must name something that can be called")
         return factory
 
     def settings(self, name: str) -> dict[str, inspect.Parameter]:
@@ -107,16 +109,18 @@ class Catalogue(Mapping[str, Entry]):
             if p.default is p.empty and k not in arguments and p.kind is not p.VAR_KEYWORD
         ]
         if missing:
-            raise BadInput(f"{key}.{missing[0]}: must be given, {name!r} has no default for it")
+            raise BadInput(
+                f"{key}.{missing[0]}: must be given, {quote(name)} has no default for it"
+            )
         try:
             part = factory(**arguments)
         except BadInput:
             raise
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"{key} = {name!r}: cannot be made ({error})") from error
+        except (Exception, SystemExit) as error:  # a factory too
+            raise BadInput(f"{key} = {quote(name)}: cannot be made ({_why(error)})") from error
         if self.makes and not isinstance(part, _found(self.makes)):
             wanted, made = self.makes.partition(":")[2], type(part).__name__
-            raise BadInput(f"{key} = {name!r}: must make a {wanted}, made {made}")
+            raise BadInput(f"{key} = {quote(name)}: must make a {wanted}, made {made}")
         return part
 
     def field_types(self, name: str) -> Table:
@@ -139,8 +143,15 @@ def name_of(choice: Choice) -> str:
 
 def suggestion(word: str, legal: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
-    close = difflib.get_close_matches(word, list(legal), n=1)
+    close = difflib.get_close_matches(word[:QUOTED], list(legal), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong in code that may be a user's."""
+    if isinstance(error, ImportError | AttributeError | ValueError | TypeError):
+        return reason(error)
+    return f"{type(error).__name__}: {reason(error)}"
 
 
 def _split(choice: Choice, key: str) -> tuple[str, Table]:
@@ -149,7 +160,7 @@ def _split(choice: Choice, key: str) -> tuple[str, Table]:
     options = dict(choice)
     name = options.pop("name", None)
     if not isinstance(name, str):
-        raise BadInput(f'{key} = {choice!r}: must have a name, such as {{name = "…"}}')
+        raise BadInput(f'{key} = {quote(choice)}: must have a name, such as {{name = "…"}}')
     return name, options
 
 
@@ -161,7 +172,7 @@ def _refuse_unknown(
     for option in options:
         if option not in legal:
             hint = suggestion(option, legal) or f"; legal are {', '.join(legal) or 'none'}"
-            raise BadInput(f"{key}.{option}: is no setting of {name!r}{hint}")
+            raise BadInput(f"{key}.{shorten(option)}: is no setting of {quote(name)}{hint}")
 
 
 def _hints(factory: Factory) -> Table:
@@ -191,5 +202,5 @@ def _check(factory: Factory, options: Table, key: str) -> Table:
             checked[name] = _adapter(hint).validate_python(value)
         except ValidationError as error:
             message = error.errors()[0]["msg"].replace("Input should", "must", 1)
-            raise BadInput(f"{key}.{name} = {value!r}: {message}") from None
+            raise BadInput(f"{key}.{name} = {quote(value)}: {message}") from None
     return checked

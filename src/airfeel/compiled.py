@@ -9,15 +9,19 @@ import hashlib
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
+
+from airfeel import kernel_cache
 
 FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"),
@@ -26,7 +30,8 @@ FLAGS = (
 FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own last digit
 AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
 TUNING = (("-march=native",), ("-mcpu=native",), ())  # the first that the compiler accepts
-TIMEOUT = 300  # seconds
+TIMEOUT = 300.0  # [s] for a kernel
+ANSWER = 30.0  # [s] for a compiler to say what it is
 _reference, _view = ctypes.byref, ctypes.c_char.from_buffer  # looked up once: calls are many
 
 
@@ -123,16 +128,22 @@ class Kernel:
 
 
 def build(folder: Path, directory: Path, extra: tuple[str, ...] = ()) -> Path:
-    """Path of the shared library in `directory` for this compiler, these sources and this CPU.
+    """Path of the shared library for this compiler, these sources and this CPU.
 
+    directory: where it is kept, or looked for, if nobody else can write there.
     extra: further compiler flags, such as FUSED.
     """
     compiler = find_compiler()
     flags = (*FLAGS, *extra, *tuning(compiler))
-    path = directory / f"airfeel-{_key(folder, compiler, flags)}.so"
-    if not path.exists():
-        _compile(folder, compiler, flags, path)
-    return path
+    key = _key(folder, compiler, flags)
+    source = str(folder / "kernel.cpp")
+    try:
+        directory = kernel_cache.private(directory)
+        return kernel_cache.find(directory, key) or kernel_cache.keep(
+            directory, key, lambda to: _ask([compiler, *flags, source, "-o", str(to)], TIMEOUT)
+        )
+    except OSError as error:
+        raise BuildError(f"cannot write to {directory}: {error}") from error
 
 
 def find_compiler() -> str:
@@ -148,49 +159,78 @@ def find_compiler() -> str:
 
 def cache_directory() -> Path:
     """Where compiled kernels are kept: $XDG_CACHE_HOME/airfeel/native, or under ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "airfeel" / "native"
-
-
-def _compile(folder: Path, compiler: str, flags: tuple[str, ...], path: Path) -> None:
-    """Compile to a name of its own, then rename: a half-written library is never seen, and when two
-    processes build at once the later one replaces the earlier one's with the same."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as scratch:
-            built = Path(scratch) / path.name
-            _run([compiler, *flags, str(folder / "kernel.cpp"), "-o", str(built)])
-            built.replace(path)
-    except OSError as error:
-        raise BuildError(f"cannot write to {path.parent}: {error}") from error
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        base = Path(tempfile.gettempdir())
+    return base / "airfeel" / "native"
+
+
+def tuning(compiler: str) -> tuple[str, ...]:
+    """Flags that let the compiler use all that this CPU can do."""
+    return _tuned(compiler)[0]
 
 
 @cache
-def tuning(compiler: str) -> tuple[str, ...]:
-    """Flags that let the compiler use all that this CPU can do."""
+def _tuned(compiler: str) -> tuple[tuple[str, ...], str]:
+    """These flags, and what the compiler then takes for granted, as macros: AVX2, NEON, …"""
     for flags in TUNING:
-        trial = [compiler, *flags, "-x", "c++", "-fsyntax-only", os.devnull]
-        if subprocess.run(trial, capture_output=True, check=False).returncode == 0:
-            return flags
+        trial = [compiler, *flags, "-dM", "-E", "-x", "c++", os.devnull]
+        with suppress(_Refused):
+            return flags, _ask(trial, ANSWER)
     raise BuildError(f"{compiler} cannot compile an empty file")
 
 
-def _run(command: list[str]) -> str:
+class _Refused(BuildError):
+    """The compiler ran and objected."""
+
+
+_silent: set[str] = set()  # compilers that did not come to an end: they are not asked again
+
+
+def _ask(command: list[str], seconds: float) -> str:
+    """What a compiler prints; it and all that it started are ended when the time is over."""
+    compiler = command[0]
+    if compiler in _silent:
+        raise BuildError(f"{compiler} did not come to an end")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{command[0]}: {error}") from error
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        status, out, err = _run(command, seconds)
+    except subprocess.TimeoutExpired as error:
+        _silent.add(compiler)
+        raise BuildError(f"{compiler} did not come to an end in {seconds:g} s") from error
+    except OSError as error:
+        raise BuildError(f"{compiler}: {error}") from error
+    if status:
+        lines = (err or out).strip().splitlines() or ["no message"]
         first = next((line for line in lines if "error" in line), lines[-1])
-        raise BuildError(f"{command[0]} failed: {first}")
-    return done.stdout
+        raise _Refused(f"{compiler} failed: {first}")
+    return out
+
+
+def _run(command: list[str], seconds: float) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr; TimeoutExpired after so many seconds."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # a compiler starts others, which are ended with it
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:  # also Ctrl-C, which does not reach another session
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, out, err
 
 
 def _key(folder: Path, compiler: str, flags: tuple[str, ...]) -> str:
     """Names a build: whatever changes the library changes the key."""
     digest = hashlib.sha256()
-    for part in (_version(compiler), *flags, platform.machine(), _cpu_features()):
+    for part in (_version(compiler), *flags, platform.machine(), _cpu(compiler)):
         digest.update(part.encode() + b"\0")
     for path in sorted([*folder.glob("*.hpp"), *folder.glob("*.cpp")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -199,15 +239,19 @@ def _key(folder: Path, compiler: str, flags: tuple[str, ...]) -> str:
 
 @cache
 def _version(compiler: str) -> str:
-    return _run([compiler, "--version"])
+    return _ask([compiler, "--version"], ANSWER)
 
 
 @cache
-def _cpu_features() -> str:
-    """What this CPU can do: a cache on a shared home directory serves different machines."""
+def _cpu(compiler: str) -> str:
+    """What this CPU can do: a cache on a shared home directory serves different machines.
+
+    The compiler says it everywhere; Linux adds the model, by which code is tuned too.
+    """
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
-        return platform.processor()
+        lines = [f"model name: {platform.processor()}"]
     wanted = ("flags", "Features", "CPU part", "model name")
-    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
+    known = sorted({line for line in lines if line.startswith(wanted)})
+    return "\n".join([*known, _tuned(compiler)[1]])

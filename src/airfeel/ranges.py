@@ -15,8 +15,9 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Each = Positive | tuple[Positive, ...]  # one, or one for each device
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Below1 = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, strict=True)]
-Whole = Annotated[int, Field(ge=0, strict=True)]
+_LARGEST = 2**63 - 1  # what a machine's integer holds
+Count = Annotated[int, Field(ge=1, le=_LARGEST, strict=True)]
+Whole = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]
 
 
 def about(text: str, unit: str = "") -> FieldInfo:

@@ -1,6 +1,7 @@
 """Bad input: one line that names the field, exit code 2, and no half-made folder."""
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -55,6 +56,30 @@ SET = [
     ("run.seed=-1", "run.seed = -1"),
     ("run.eval_every=0", "run.eval_every = 0"),
     ("run.idle_limit=0", "run.idle_limit = 0"),
+    ("run.seed=" + "9" * 5000, "cannot be read"),
+    ("run.seed=" + "9" * 50, "run.seed = 9"),
+    ("training.devices=" + "9" * 25, "training.devices = 9"),
+    ("radio.power=" + "9" * 400, "must be a number above 0"),
+    ("model.options=" + "[" * 3000, "nested too deeply"),
+    ("model.options=" + "{a=" * 60 + "1" + "}" * 60, "nested more than 50 deep"),
+    ("scheme.options={a=nan}", "scheme.options = {'a': nan}: must hold finite numbers"),
+    ("radio.fading={name='rician',factor=nan}", "must hold finite numbers"),
+    ("budget.slots=100000000000000000000000", "less than or equal to 9223372036854775807"),
+    ("run.threads=1000000", "less than or equal to 4096"),
+    ("training.device=meta", "training.device = 'meta'"),
+    ("training.device=hpu", "training.device = 'hpu'"),
+    ("radio.power_scalar=1e300", "between 1e-150 and 1e+150"),
+    ("radio.power_scalar=1e-300", "between 1e-150 and 1e+150"),
+    ("radio.power_scalar={name='cosine',start=1e300,end=1e299}", "between 1e-150 and 1e+150"),
+    ("model.name=" + "a." * 2000 + ":b", "cannot be imported"),
+    ("model.name=fails:x", "cannot be imported (ZeroDivisionError"),
+    ("model.name=unfinished:x", "cannot be imported (SyntaxError"),
+    ("model.name=leaves:x", "cannot be imported (SystemExit"),
+    ("scheme.codec=leaves:x", "cannot be imported (SystemExit"),
+    ("data.dir=\udcff", "data.dir = '\\udcff': must be text in UTF-8"),
+    ("data.dataset=file:" + "x" * 300, "is no file"),
+    ("scheme.name=" + "x" * 5000, "must be one of tcs-h"),
+    ("scheme." + "x" * 5000 + "=1", "is no setting"),
     ("bits=8", "section.key=value"),
     ("scheme.bits", "section.key=value"),
 ]
@@ -72,12 +97,36 @@ def fails(monkeypatch, capsys, *arguments):
     return error
 
 
-@pytest.mark.parametrize(("change", "words"), SET, ids=[change for change, _ in SET])
+OWN = {"fails": "1 / 0", "unfinished": "def (", "leaves": "raise SystemExit"}
+
+
+@pytest.mark.parametrize(("change", "words"), SET, ids=[ascii(change)[:60] for change, _ in SET])
 def test_bad_settings(monkeypatch, capsys, tmp_path, change, words):
-    monkeypatch.chdir(tmp_path)
-    error = fails(monkeypatch, capsys, "run", "digits-tcs-h", "--set", change, "--out", "here")
+    modules, here = tmp_path / "modules", tmp_path / "here"
+    for folder in (modules, here):
+        folder.mkdir()
+    for name, code in OWN.items():
+        (modules / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(modules)
+    monkeypatch.chdir(here)
+    error = fails(monkeypatch, capsys, "run", "digits-tcs-h", "--set", change, "--out", "r")
     assert words in error
-    assert list(tmp_path.iterdir()) == []
+    assert len(error) < 800
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("radio.fading_scale=1e300", "gain2 holds inf"),
+        ("radio.noise=1e-320", "power * gain2 / noise = inf"),
+    ],
+)
+def test_numbers_that_only_a_round_finds_too_large(monkeypatch, capsys, tmp_path, change, words):
+    folder = str(tmp_path / "r")
+    assert words in fails(
+        monkeypatch, capsys, "run", "digits-tcs-h", "--set", change, "--out", folder
+    )
 
 
 BY_CLASSES = ["--set", "data.partition=classes", "--set"]
@@ -106,6 +155,17 @@ BY_CLASSES = ["--set", "data.partition=classes", "--set"]
         (["compare", "--seeds", "4..0"], "--seeds '4..0'"),
         (["compare", "--seeds", "a,b"], "--seeds 'a,b'"),
         (["compare", "--seeds", "1,1"], "--seeds '1,1'"),
+        (["compare", "--seeds", "0..3000000000"], "must be at most 10000 seeds"),
+        (["compare", "--seeds", "9" * 5000], "must be a range"),
+        (["run", "x" * 300], "neither a preset"),
+        (["run", "\udcff"], "neither a preset"),
+        (["report", "x" * 300], "File name too long"),
+        (["theory", "--dim", "9" * 400], "cannot be computed"),
+        (["theory", "--a", "1e308"], "cannot be computed"),
+        (["allocate", "--bits", "5e-324"], "--bits 5e-324"),
+        (["allocate", "--devices", "1000000", "--subchannels", "1000000"], "more memory"),
+        (["data", "add", "cifar10", "x" * 300], "does not exist"),
+        (["data", "add", "cifar10", "~nobody-of-this-name"], "does not exist"),
         (["compare", "--schemes", "tcs-h,tcs-q"], "scheme.name = 'tcs-q'"),
         (["data", "fetch", "imagenet"], "imagenet"),
         (["data", "add", "cifar10", "missing-folder"], "missing-folder"),
@@ -149,3 +209,39 @@ def test_unwritable_folder(monkeypatch, capsys, tmp_path):
     (full / "a").write_text("")
     assert "already holds" in fails(monkeypatch, capsys, "run", "digits-tcs-h", "--out", str(full))
     assert os.listdir(full) == ["a"]
+
+
+SWEEPS = [
+    ("base = 3", "base = 3: must be a preset"),
+    ("base = [1]", "base = [1]: must be a preset"),
+    ("base = 'x/" + "x" * 300 + "'", "neither a preset"),
+    ("seeds = [" + "9" * 5000 + "]", "not a TOML file"),
+    ("seeds = ['a']", "run.seed = 'a'"),
+    ("grid = 3", "grid = 3: must be a table"),
+    ("grid = [1]", "grid = [1]: must be a table"),
+    ("list = 3", "list = 3: must be an array"),
+    ("list = [3]", "list = [3]: must be an array"),
+    ("list = {a = 1}", "must be an array"),
+    ("x = " + "[" * 3000, "not a TOML file"),
+    ("[grid]\n" + "\n".join(f"'scheme.x{i}' = {[*range(100)]}" for i in range(9)), "points"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), SWEEPS, ids=[text[:30] for text, _ in SWEEPS])
+def test_bad_sweeps(monkeypatch, capsys, tmp_path, text, words):
+    (tmp_path / "s.toml").write_text(text)
+    out = str(tmp_path / "out")
+    assert words in fails(monkeypatch, capsys, "sweep", str(tmp_path / "s.toml"), "--out", out)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_whose_name_is_not_utf8_is_named_all_the_same(tmp_path):
+    """A command of its own: the terminal's encoding is what matters."""
+    out = os.fsencode(tmp_path) + b"/\xff"
+    program = "import sys; from airfeel.cli import main; main()"
+    sizes = ["training.rounds=1", "training.devices=2", "scheme.scheduled=1"]
+    sets = [word for size in sizes for word in ("--set", size)]
+    command = [sys.executable, "-c", program, "run", "digits-tcs-h", *sets, "--out", out]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\udcff" in done.stdout

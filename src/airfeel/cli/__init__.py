@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from io import TextIOWrapper
+from typing import NoReturn
 
 import typer
 
@@ -18,8 +20,8 @@ from airfeel.cli import (
     sweep,
     theory,
 )
+from airfeel.errors import QUOTED, BadInput, reason
 from airfeel.experiment.store import VERSION
-from airfeel.types import BadInput
 
 app = typer.Typer(
     name="airfeel",
@@ -63,15 +65,26 @@ def _say(message: Warning | str, *_: object, **__: object) -> None:
     print(f"airfeel: warning: {message}", file=sys.stderr)
 
 
+def _fail(message: str) -> NoReturn:
+    print(f"airfeel: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
 def main() -> None:
     """Entry point: bad input is one line on stderr and exit code 2."""
     sys.path.insert(0, "")  # a user's module:factory may lie in the current folder
     warnings.showwarning = _say
+    for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except BadInput as error:
-        print(f"airfeel: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
+    except MemoryError as error:
+        _fail(f"more memory is needed than there is ({reason(error)})")
+    except OSError as error:
+        _fail(reason(error, 2 * QUOTED))
     except KeyboardInterrupt:
         print("airfeel: interrupted", file=sys.stderr)
         sys.exit(130)

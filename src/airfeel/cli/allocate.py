@@ -11,15 +11,17 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.catalogues import ALLOCATORS
+from airfeel.errors import BadInput, quote
 from airfeel.experiment.allocation import Outcome, outcomes
 from airfeel.experiment.allocation_figure import draw
 from airfeel.experiment.gains import read_gains
 from airfeel.radio.fading import rayleigh
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Fading
+from airfeel.types import Fading
 
 # Q[l] = K[l]·(log2 d + q) of the paper's experiment (section V).
 _DIM, _K_LOCAL, _BITS_PER_VALUE = 258_898, 12_945, 16
+_MOST = 1_000_000
 _PAPERS_BITS = _K_LOCAL * (math.log2(_DIM) + _BITS_PER_VALUE)
 
 
@@ -27,8 +29,10 @@ def allocate(
     allocators: Annotated[
         str, typer.Option(help=f"Such as paper,exchange; all: {', '.join(ALLOCATORS)}.")
     ] = "paper,exchange,sum-rate,round-robin,equal-power",
-    devices: Annotated[int, typer.Option(min=1, help="Devices of a drawn sky.")] = 20,
-    subchannels: Annotated[int, typer.Option(min=1, help="Sub-channels of a drawn sky.")] = 25,
+    devices: Annotated[int, typer.Option(min=1, max=_MOST, help="Devices of a drawn sky.")] = 20,
+    subchannels: Annotated[
+        int, typer.Option(min=1, max=_MOST, help="Sub-channels of a drawn sky.")
+    ] = 25,
     gains: Annotated[
         Path | None, typer.Option(help=".npy or .csv of |h|, a row per device, instead of a draw.")
     ] = None,
@@ -44,8 +48,8 @@ def allocate(
 ) -> None:
     """Share the sub-channels of one sky among its devices, by several allocators."""
     for name, value in (("--noise", noise), ("--power", power), ("--bits", bits)):
-        if not 0.0 < value < math.inf:
-            raise BadInput(f"{name} {value}: must be a number above 0")
+        if not 1e-100 <= value <= 1e100:
+            raise BadInput(f"{name} {value}: must be a number above 0, from 1e-100 to 1e100")
     if gains:
         gain = read_gains(gains)
     else:
@@ -53,7 +57,7 @@ def allocate(
     fading, limits = Fading(gain, noise), np.full(len(gain), power)
     names = [name for name in allocators.split(",") if name]
     if not names:
-        raise BadInput(f"--allocators {allocators!r}: must name at least one")
+        raise BadInput(f"--allocators {quote(allocators)}: must name at least one")
     results = outcomes(names, fading, limits, bits)
     console = Console()
     console.print(_table(results))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.cli.run import DataDir, Set, overrides, stopping
+from airfeel.errors import BadInput, quote
 from airfeel.experiment.compare import (
     Line,
     lines,
@@ -26,9 +28,9 @@ from airfeel.experiment.progress import Display
 from airfeel.experiment.readings import not_alike
 from airfeel.experiment.report.write import write
 from airfeel.experiment.runner import Run
-from airfeel.types import BadInput
 
 _DEFAULT = "digits-tcs-h"
+_MOST_SEEDS = 10_000
 
 
 def compare(
@@ -98,15 +100,20 @@ def _label(source: str, scheme: str | None, sources: list[str] | None) -> str:
 
 def parse_seeds(text: str) -> list[int]:
     """`0..4` or `0,3,7` as a list of different seeds."""
-    if span := re.fullmatch(r"(\d+)\.\.(\d+)", text):
-        seeds = list(range(int(span[1]), int(span[2]) + 1))
-    elif re.fullmatch(r"\d+(,\d+)*", text):
+    number = r"[0-9]{1,38}"
+    seeds: Sequence[int] = ()
+    if span := re.fullmatch(rf"({number})\.\.({number})", text):
+        first, last = int(span[1]), int(span[2])
+        if last - first >= _MOST_SEEDS:
+            raise BadInput(f"--seeds {quote(text)}: must be at most {_MOST_SEEDS} seeds")
+        seeds = range(first, last + 1)
+    elif re.fullmatch(rf"{number}(,{number})*", text):
         seeds = [int(part) for part in text.split(",")]
-    else:
-        seeds = []
     if not seeds or len(set(seeds)) < len(seeds):
-        raise BadInput(f"--seeds {text!r}: must be a range such as 0..4 or a list such as 0,3,7")
-    return seeds
+        raise BadInput(
+            f"--seeds {quote(text)}: must be a range such as 0..4 or a list such as 0,3,7"
+        )
+    return list(seeds)
 
 
 def render(table: list[Line], blocks: float) -> Table:

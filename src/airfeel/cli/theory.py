@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from airfeel.errors import BadInput, reason
 from airfeel.theory import Bound, contraction, convergence_bound, smallest_a
-from airfeel.types import BadInput
 
 _ROOM = 2.0  # times the least a, where none is given: away from the pole of A1
 
@@ -36,7 +36,13 @@ class _Constants:
     a: float | None
 
     def work_out(self) -> tuple[float, float, Bound]:
-        """γ, a and the bound."""
+        """γ, a and the bound; BadInput where a double cannot hold a number on the way."""
+        try:
+            return self._work_out()
+        except ArithmeticError as error:
+            raise BadInput(f"the bound cannot be computed: {reason(error)}") from error
+
+    def _work_out(self) -> tuple[float, float, Bound]:
         L, mu, H = self.smoothness, self.convexity, self.local_steps
         gamma = contraction(self.k_global, self.k_local, self.bits, self.dim)
         least = smallest_a(gamma=gamma, local_steps=H, smoothness=L, convexity=mu)

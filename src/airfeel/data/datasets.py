@@ -12,6 +12,7 @@ from airfeel.catalogue import Choice, name_of
 from airfeel.catalogues import DATASETS
 from airfeel.data import files, formats
 from airfeel.data.samples import Samples, check, dataset, every_fifth, samples_of
+from airfeel.errors import quote
 from airfeel.ranges import Count, Whole, about
 from airfeel.types import BadInput, Dataset
 
@@ -29,7 +30,7 @@ def load(choice: Choice, *, standardise: bool = True, **facts: Any) -> Dataset:
     each channel with mean 0 and variance 1 over the training set; otherwise images in 0..1 and
     other samples as they are. A factory that gives a Dataset has decided that itself.
     """
-    blame = f"data.dataset = {choice!r}"
+    blame = f"data.dataset = {quote(choice)}"
     if isinstance(choice, str) and choice.startswith(_FILE):
         choice = {"name": "file", "path": choice.removeprefix(_FILE)}
     data = DATASETS.make(choice, standardise=standardise, **facts)

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 from urllib.response import addinfourl
 
-from airfeel.types import BadInput
+from airfeel.errors import BadInput, reason
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a file's name, its bytes here so far, and its size where the server tells it."""
@@ -17,23 +17,31 @@ _CHUNK = 1 << 18
 _TIMEOUT = 60.0  # [s] without a byte
 
 
-def download(url: str, target: Path, progress: Progress) -> None:
+def download(url: str, target: Path, progress: Progress, most: int) -> None:
     """Bring `url` to `target`, which appears only when it is whole.
 
     Bytes gather in `target`.part; a part that is already there is continued with a Range request,
-    and begun anew if the server does not honour it.
+    and begun anew if the server does not honour it. No more than `most` bytes are taken.
     """
+
+    def tell(n: int, total: int | None) -> None:
+        if max(n, total or 0) > most:
+            raise OSError(f"sends {max(n, total or 0)} bytes, must be at most {most}")
+        progress(target.name, n, total)
+
     part = target.with_name(target.name + ".part")
     have = part.stat().st_size if part.exists() else 0
     try:
-        usable = _receive(url, part, have, lambda n, total: progress(target.name, n, total))
-    except (OSError, HTTPException) as error:
-        raise BadInput(f"{url}: {error}; the same command again resumes the download") from error
+        usable = _receive(url, part, have, tell)
+    except (OSError, HTTPException, ValueError) as error:
+        raise BadInput(
+            f"{url}: {reason(error)}; the same command again resumes the download"
+        ) from error
     if usable:
         os.replace(part, target)
     else:
         part.unlink()
-        download(url, target, progress)
+        download(url, target, progress, most)
 
 
 def _receive(url: str, part: Path, have: int, progress: Callable[[int, int | None], None]) -> bool:

@@ -16,7 +16,7 @@ from typing import Literal
 from airfeel.data.download import Progress, download
 from airfeel.data.layouts import fault, file_of, present, read, recognise
 from airfeel.data.sources import SOURCES, Download, Layout, Source
-from airfeel.types import BadInput
+from airfeel.errors import BadInput, quote, shorten
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def places(data_dir: Path | None = None) -> list[Path]:
     """Folders to look in, in order; new files go to the first."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "airfeel" / "data"
     given = (data_dir, os.environ.get("AIRFEEL_DATA") or None, cache)
-    return list(dict.fromkeys(Path(place).expanduser() for place in given if place is not None))
+    return list(dict.fromkeys(_at_home(Path(place)) for place in given if place is not None))
 
 
 def contents(name: str, data_dir: Path | None = None) -> Iterator[tuple[str, bytes]]:
@@ -45,12 +45,13 @@ def contents(name: str, data_dir: Path | None = None) -> Iterator[tuple[str, byt
 
 def add(name: str, path: Path, data_dir: Path | None = None) -> Path:
     """Copy set `name` from a local folder or tar archive, verified; returns its new folder."""
-    source, path, home = _source(name), path.expanduser(), places(data_dir)[0]
+    source, path, home = _source(name), _at_home(path), places(data_dir)[0]
     recognised = recognise(source.layouts, path)
     if recognised is None:
-        problem = "holds no file of this set" if path.exists() else "does not exist"
+        problem = "holds no file of this set" if os.path.exists(path) else "does not exist"
         folders = " or ".join(layout.folder for layout in source.layouts)
-        raise BadInput(f"path = {path}: {problem}; {name} is a folder or tar archive of {folders}")
+        legal = f"{name} is a folder or tar archive of {folders}"
+        raise BadInput(f"path = {shorten(str(path))}: {problem}; {legal}")
     with _writable(home):
         return _install(*recognised, home)
 
@@ -71,7 +72,7 @@ def fetch(
         incoming.mkdir(parents=True, exist_ok=True)
         for each in source.downloads:
             if not (incoming / each.file).exists():
-                download(each.url, incoming / each.file, progress)
+                download(each.url, incoming / each.file, progress, _most(source))
         try:
             return _unpack(source, incoming, home)
         except BadInput:
@@ -97,10 +98,23 @@ def _status(name: str, source: Source, data_dir: Path | None) -> Status:
     return Status(name, "damaged" if note else "found", path, source.samples, size, note)
 
 
+def _at_home(path: Path) -> Path:
+    """The path with ~ replaced, if there is such a home."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _most(source: Source) -> int:
+    """Bytes that no download of a set exceeds: twice its size, unpacked."""
+    return 2 * sum(item.size for item in source.layouts[0].items)
+
+
 def _source(name: str) -> Source:
     """The record of set `name`."""
     if name not in SOURCES:
-        raise BadInput(f"dataset = {name!r}: the sets kept in files are {', '.join(SOURCES)}")
+        raise BadInput(f"dataset = {quote(name)}: the sets kept in files are {', '.join(SOURCES)}")
     return SOURCES[name]
 
 
@@ -111,8 +125,9 @@ def _locate(name: str, data_dir: Path | None) -> tuple[Layout, Path]:
         for layout in source.layouts:
             if path := present(layout, place):
                 return layout, path
+    folders = shorten(", ".join(map(str, looked)))
     raise BadInput(
-        f"data.dataset = {name!r}: not found in {', '.join(map(str, looked))}; get it with "
+        f"data.dataset = {name!r}: not found in {folders}; get it with "
         f"`airfeel data fetch {name}` or, from local files, `airfeel data add {name} PATH`"
     )
 

@@ -13,6 +13,7 @@ Images = UInt8[np.ndarray, "S C H W"]
 Labels = Int64[np.ndarray, "S"]
 
 _PIXELS = 3 * 32 * 32
+_RANKS = 8  # axes of an IDX array; NumPy has a limit too
 
 
 def cifar_binary(data: bytes, name: str) -> tuple[Images, Labels]:
@@ -38,7 +39,7 @@ def idx(data: bytes, name: str) -> UInt8[np.ndarray, "..."]:
     """An IDX array of bytes: magic 0 0 8 rank, then sizes in big-endian 32 bits, then values."""
     rank = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
     start = 4 + 4 * rank
-    if not rank or len(data) < start:
+    if not 0 < rank <= _RANKS or len(data) < start:
         raise BadInput(f"{name}: not an IDX file of unsigned bytes: it begins with {data[:4]!r}")
     shape = tuple(int(n) for n in np.frombuffer(data, ">u4", rank, 4))
     values = np.frombuffer(data, np.uint8, offset=start)

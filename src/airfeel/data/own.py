@@ -1,8 +1,7 @@
 """A user's own samples: from an .npz file, from arrays, or from an object like torchvision's."""
 
 import hashlib
-import zipfile
-import zlib
+import os
 from pathlib import Path
 from typing import Annotated, Protocol, runtime_checkable
 
@@ -10,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from airfeel.arrays import read_npz
 from airfeel.data.samples import ARRAYS, Array, Samples, dataset, every_fifth, samples_of
-from airfeel.ranges import about
+from airfeel.errors import shorten
+from airfeel.ranges import Positive, about
 from airfeel.types import BadInput, Dataset
 
 _TENSORS = (*ARRAYS, "shift", "scale")
@@ -28,16 +29,19 @@ class Indexed(Protocol):
 def file(
     path: Annotated[str, about(".npz file, from the current folder")],
     sha256: Annotated[str, about("what the file's SHA-256 must begin with; empty: anything")] = "",
+    gigabytes: Annotated[Positive, about("most that the file may unpack to", "GB")] = 16.0,
 ) -> Samples:
     """Arrays train_x, train_y, test_x and test_y of an .npz file, or x and y.
 
     Of x and y, in stored order, every fifth of each class is for testing; every fifth of all where
     y is float.
     """
-    blame = f"data.dataset = 'file:{path}'"
+    blame = f"data.dataset = 'file:{shorten(path)}'"
+    if not os.path.isfile(path):
+        raise BadInput(f"{blame}: {shorten(os.path.abspath(path))} is no file")
     if sha256:
         _check_digest(Path(path), sha256.lower(), blame)
-    arrays = _read(Path(path), blame)
+    arrays = read_npz(Path(path), blame, 1e9 * gigabytes)
     if set(ARRAYS) <= set(arrays):
         return samples_of({name: arrays[name] for name in ARRAYS}, blame)
     if {"x", "y"} <= set(arrays):
@@ -107,29 +111,7 @@ def from_samples(
     return from_arrays(*arrays, name=name, classes=classes, standardise=standardise)
 
 
-def _read(path: Path, blame: str) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file; nothing in it is unpickled."""
-    if not path.is_file():
-        raise BadInput(f"{blame}: {path.absolute()} is no file")
-    try:
-        with path.open("rb") as stream:
-            stored = np.load(stream, allow_pickle=False)
-            if isinstance(stored, np.ndarray):
-                raise ValueError("it is one array, an .npy file")
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
-        raise BadInput(f"{blame}: cannot be read as .npz ({_line(error)})") from error
-    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, MemoryError) as error:
-        raise BadInput(f"{blame}: is damaged ({_line(error)})") from error
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def _check_digest(path: Path, wanted: str, blame: str) -> None:
-    if not path.is_file():
-        return  # reading says so
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if not digest.startswith(wanted):

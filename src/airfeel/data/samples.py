@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float64, Shaped
 from torch import Tensor
 
-from airfeel.types import BadInput, Dataset
+from airfeel.errors import BadInput, quote
+from airfeel.types import Dataset
 
 Array = np.ndarray | Tensor
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
@@ -137,9 +138,9 @@ def _legal(more: tuple[object, object], blame: str) -> tuple[int | None, float |
     """Classes and unit."""
     classes, unit = more
     if classes is not None and (not isinstance(classes, int | np.integer) or classes < 0):
-        raise BadInput(f"{blame}: classes = {classes!r}; must be a whole number, 0 or more")
+        raise BadInput(f"{blame}: classes = {quote(classes)}; must be a whole number, 0 or more")
     if unit is not None and (not isinstance(unit, int | float) or not 0 < unit < math.inf):
-        raise BadInput(f"{blame}: unit = {unit!r}; must be a number above 0")
+        raise BadInput(f"{blame}: unit = {quote(unit)}; must be a number above 0")
     return None if classes is None else int(classes), None if unit is None else float(unit)
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Int64, Shaped
 from airfeel.catalogue import Choice
 from airfeel.catalogues import PARTITIONS
 from airfeel.data.partition import Shards, by_classes, dirichlet, fixed_size, iid
+from airfeel.errors import quote
 from airfeel.ranges import Count, Positive, about
 from airfeel.types import BadInput
 
@@ -86,7 +87,7 @@ def deal(
     facts: settings that a partition may ask for by name.
     """
     partition = PARTITIONS.make(choice, **facts)
-    blame = f"data.partition = {choice!r}"
+    blame = f"data.partition = {quote(choice)}"
     if not callable(partition):
         raise BadInput(f"{blame}: must make a partition, made {type(partition).__name__}")
     shards = [_indices(s, n, blame) for n, s in enumerate(partition(labels, devices, rng=rng))]

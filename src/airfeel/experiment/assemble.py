@@ -17,6 +17,7 @@ from airfeel.catalogues import (
     STEPS,
     TRANSMITS,
 )
+from airfeel.errors import quote
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
@@ -48,11 +49,13 @@ def assemble(
     try:
         inspect.signature(factory).bind(settings)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"scheme.name = {chosen.name!r}: must take Settings ({error})") from error
+        raise BadInput(
+            f"scheme.name = {quote(chosen.name)}: must take Settings ({error})"
+        ) from error
     scheme = factory(settings)
     if not isinstance(scheme, Scheme):
         made = type(scheme).__name__
-        raise BadInput(f"scheme.name = {chosen.name!r}: must make a Scheme, made {made}")
+        raise BadInput(f"scheme.name = {quote(chosen.name)}: must make a Scheme, made {made}")
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
             before = getattr(scheme, name)
@@ -97,8 +100,8 @@ def _refuse_unused(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoic
     for name, part in parts.items():
         if not _within(scheme, part):
             raise BadInput(
-                f"scheme.{name} = {getattr(chosen, name)!r}: scheme {chosen.name!r} has no place "
-                "for it"
+                f"scheme.{name} = {quote(getattr(chosen, name))}: scheme {quote(chosen.name)} has "
+                "no place for it"
             )
     if chosen.schedule is not None and not _has(scheme.plan, "schedule"):
         raise BadInput(

@@ -1,6 +1,7 @@
 """From settings to the world, the scheme and the dice of a run."""
 
 import math
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,10 @@ from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
+from airfeel.errors import quote, reason
 from airfeel.experiment import space
 from airfeel.experiment.assemble import assemble
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import SQUARES, Experiment
 from airfeel.experiment.fields import scheduling
 from airfeel.experiment.sections import Radio
 from airfeel.learn import models
@@ -104,11 +106,13 @@ def _world(
 
 def _compute_device(name: str) -> torch.device:
     try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(f"training.device = {name!r}: cannot be used ({reason})") from error
+        with warnings.catch_warnings(action="ignore"):
+            device = torch.device(name)
+            torch.zeros(1, device=device).item()  # "meta" has no numbers to give back
+    except Exception as error:  # devices that are not built in raise what they like
+        raise BadInput(
+            f"training.device = {quote(name)}: cannot be used ({reason(error)})"
+        ) from error
     return device
 
 
@@ -117,7 +121,7 @@ def _dataset(e: Experiment, streams: Streams, data: Dataset | None) -> Dataset:
     given = {name: getattr(e.data, name) for name in type(e.data).model_fields if name not in own}
     if data is not None and name_of(e.data.dataset) != "given":
         raise BadInput(
-            f"data.dataset = {e.data.dataset!r}: must be 'given' where data are handed in"
+            f"data.dataset = {quote(e.data.dataset)}: must be 'given' where data are handed in"
         )
     return load(e.data.dataset, **given, rng=streams.rng("data"), data=data)
 
@@ -192,9 +196,14 @@ def _series(
     for t in range(1, (rounds or 1) + 1):
         number = at_round(series, t)
         legal = isinstance(number, int | float) and 0.0 <= number < math.inf
-        if not legal or (number == 0.0 and not zero):
-            raise BadInput(f"{key} = {value!r}: is {number!r} in round {t}, must be above 0")
+        if not legal or (not zero and not SQUARES[0] <= number <= SQUARES[1]):
+            shown = f"{key} = {quote(value)}: is {quote(number)} in round {t}"
+            raise BadInput(f"{shown}, must be {_legal(zero)}")
     return series
+
+
+def _legal(zero: bool) -> str:
+    return "0 or more" if zero else f"between {SQUARES[0]} and {SQUARES[1]}"
 
 
 def _draw(radio: Radio) -> Draw:

@@ -18,6 +18,7 @@ from airfeel.experiment.sections import (
     Training,
 )
 
+SQUARES = 1e-150, 1e150  # numbers of which the square is a double
 _HEARD = 0.65  # the share of devices that the paper's TCS-H hears, which the digital schemes invite
 
 
@@ -56,6 +57,7 @@ class Experiment(Section):
                 "training.learning_rate", self.training.learning_rate, rounds, "training.rounds"
             )
             _length("radio.power_scalar", self.radio.power_scalar, rounds, "training.rounds")
+        _squares("radio.power_scalar", self.radio.power_scalar)
         if self.scheme.scheduled is not None and self.scheme.scheduled > n:
             wanted = self.scheme.scheduled
             raise BadInput(f"scheme.scheduled = {wanted}: must be at most training.devices = {n}")
@@ -97,6 +99,13 @@ def _check_bits(bits: int) -> None:
         check_bits(bits)
     except BadInput as error:
         raise BadInput(f"scheme.{error}") from None
+
+
+def _squares(key: str, value: object) -> None:
+    """Refuse numbers whose square a double cannot hold."""
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, float) and not SQUARES[0] <= number <= SQUARES[1]:
+            raise BadInput(f"{key} = {number!r}: must be between {SQUARES[0]} and {SQUARES[1]}")
 
 
 def _length(key: str, value: object, wanted: int, of: str) -> None:

@@ -1,6 +1,7 @@
 """Types of settings that are more than a number: parts by name, numbers for each, and marks."""
 
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
@@ -19,11 +20,13 @@ from pydantic_core import CoreSchema, core_schema
 
 from airfeel.catalogue import Catalogue, Choice, Table, Value, suggestion
 from airfeel.catalogues import INVITES, SERIES
-from airfeel.errors import BadInput
+from airfeel.errors import BadInput, quote
 
 CATALOGUE = "x-catalogue"  # marks a table in the schema that names a part, by the setting's name
+_DEEPEST = 50  # tables and lists within each other
 STORED = {"of": "a stored run"}  # context of settings that are read to be reported on alone
 LATER = "x-later"  # marks a setting that 0.1.0's first files do not have
+_LARGEST = sys.float_info.max
 _Both = tuple[Choice | None, Literal["power", "thrifty", "all"] | None]  # who trains, who speaks
 _OLD_SCHEDULERS: dict[str, _Both] = {
     "power": ("everyone", "power"),
@@ -49,11 +52,26 @@ def later(default: Value | tuple[()] = None, *, description: str) -> Any:
 
 
 def _toml(value: Table) -> Table:
+    """Refuse a table that could not be written into a run's folder and read back the same."""
     try:
         tomli_w.dumps(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"must hold what TOML can write ({error})") from None
+    except RecursionError:
+        raise ValueError("must not be nested so deeply") from None
+    _numbers_that_compare(value, _DEEPEST)
     return value
+
+
+def _numbers_that_compare(value: object, depth: int) -> None:
+    """Refuse NaN and ∞, which JSON lacks and by which no two runs are the same."""
+    if depth == 0:
+        raise ValueError(f"must not be nested more than {_DEEPEST} deep")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"must hold finite numbers, not {value}")
+    if isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _numbers_that_compare(inner, depth - 1)
 
 
 Options = Annotated[Table, AfterValidator(_toml)]
@@ -105,7 +123,7 @@ def _numbers(value: Value) -> float | tuple[float, ...]:
     """One positive number, or a list of them."""
     values = value if isinstance(value, list | tuple) else [value]
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    if not values or len(numbers) < len(values) or not all(0 < v < math.inf for v in numbers):
+    if not values or len(numbers) < len(values) or not all(0 < v <= _LARGEST for v in numbers):
         raise ValueError("must be a number above 0, or a list of such numbers")
     each = tuple(float(v) for v in numbers)
     return each if isinstance(value, list | tuple) else each[0]
@@ -156,4 +174,6 @@ def scheduling(
         return scheduler, None
     legal = ["power", *(n for n in INVITES if n not in ("everyone", "anyone")), "thrifty", "all"]
     hint = suggestion(scheduler, legal)
-    raise BadInput(f"scheme.scheduler = {scheduler!r}: must be one of {', '.join(legal)}{hint}")
+    raise BadInput(
+        f"scheme.scheduler = {quote(scheduler)}: must be one of {', '.join(legal)}{hint}"
+    )

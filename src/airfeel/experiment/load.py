@@ -1,5 +1,6 @@
 """From a preset or a TOML file and --set overrides to an Experiment, with one-line errors."""
 
+import os
 import tomllib
 from collections.abc import Iterable
 from importlib import resources
@@ -9,9 +10,9 @@ from pydantic import ValidationError
 
 from airfeel.catalogue import Table, Value, suggestion
 from airfeel.catalogues import SCHEMES
+from airfeel.errors import BadInput, quote, reason, shorten
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.paper import CURVES
-from airfeel.types import BadInput
 
 # The sections that every run folder has; one that came later means its defaults where it is absent.
 _WRITTEN = ("data", "model", "training", "scheme", "radio", "budget", "run")
@@ -64,9 +65,36 @@ def stored_table(folder: Path) -> Table:
 def experiment(table: Table) -> Experiment:
     """The checked experiment of a nested table; the first fault is named in one line."""
     try:
+        _refuse_undecodable(table)
         return Experiment.model_validate(table)
     except ValidationError as error:
-        raise BadInput(" ".join(_one_line(error).splitlines())) from None
+        raise BadInput(_one_line(error)) from None
+    except RecursionError:
+        raise BadInput("settings: must not be nested so deeply") from None
+
+
+def parse(text: str) -> Table:
+    """A TOML text; ValueError says what is wrong with it, also with its numbers and its depth."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_undecodable(value: object, key: str = "") -> None:
+    """Refuse text that no file can hold, such as a path whose bytes are not UTF-8."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _refuse_undecodable(name, f"{key} has a key")
+            _refuse_undecodable(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _refuse_undecodable(inner, key)
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"{key} = {quote(value)}: must be text in UTF-8") from None
 
 
 def _pairs() -> dict[str, tuple[str, str]]:
@@ -110,13 +138,20 @@ def _table(source: str | Path) -> Table:
 
 
 def _read(path: Path) -> Table:
-    if not path.is_file():
+    shown = shorten(str(path))
+    if not os.path.isfile(path):  # Path's own raises for some names
         hint = suggestion(str(path), [*_pairs(), *CURVES])
-        raise BadInput(f"{path}: is neither a preset (see airfeel list) nor a file{hint}")
+        raise BadInput(f"{shown}: is neither a preset (see airfeel list) nor a file{hint}")
+    return read_toml(path)
+
+
+def read_toml(path: Path) -> Table:
+    """The table in a TOML file."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"{path}: is not a TOML file that can be read ({error})") from error
+        return parse(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        shown = shorten(str(path))
+        raise BadInput(f"{shown}: is not a TOML file that can be read ({reason(error)})") from error
 
 
 def _override(table: Table, text: str) -> None:
@@ -124,11 +159,13 @@ def _override(table: Table, text: str) -> None:
     path, equals, value = text.partition("=")
     keys = path.strip().split(".")
     if not equals or len(keys) < 2 or not all(keys):
-        raise BadInput(f"--set {text!r}: must be section.key=value, such as scheme.bits=8")
+        raise BadInput(f"--set {quote(text)}: must be section.key=value, such as scheme.bits=8")
     try:
-        parsed = tomllib.loads(f"v = {value}")["v"]
+        parsed = parse(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()  # a bare word is a string
+    except ValueError as error:
+        raise BadInput(f"--set {quote(text)}: cannot be read ({reason(error)})") from None
     if len(keys) > 2 and isinstance(named := _default(*keys[:2]), str):
         table.setdefault(keys[0], {}).setdefault(keys[1], named)
     place(table, keys, parsed)
@@ -157,7 +194,8 @@ def place(table: Table, keys: list[str], value: Value) -> None:
             nested = {}  # a number gives way to a part
         if not isinstance(nested, dict):
             raise BadInput(
-                f"{'.'.join(keys[: depth + 1])} = {nested!r}: must be a table of settings"
+                f"{shorten('.'.join(keys[: depth + 1]))} = {quote(nested)}: must be a table of "
+                "settings"
             )
         inner[key] = nested = dict(nested)
         inner = nested
@@ -168,15 +206,15 @@ def _one_line(error: ValidationError) -> str:
     """The first fault, with the setting's name, its value and what is legal."""
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
-    key = ".".join(where)
+    key = shorten(".".join(where))
     if first["type"] == "extra_forbidden":
         return f"{key}: is no setting{_legal(where)}"
     if first["type"] == "value_error":
         fault = first["ctx"]["error"]
         named = isinstance(fault, BadInput)  # it says itself which setting is meant
-        return str(fault) if named or not key else f"{key} = {first['input']!r}: {fault}"
+        return str(fault) if named or not key else f"{key} = {quote(first['input'])}: {fault}"
     message = first["msg"].replace("Input should", "must", 1)
-    return f"{key} = {first['input']!r}: {message}"
+    return f"{key} = {quote(first['input'])}: {message}"
 
 
 def _legal(where: list[str]) -> str:

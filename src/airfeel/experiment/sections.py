@@ -35,6 +35,9 @@ from airfeel.experiment.fields import (
 )
 from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, Whole
 
+Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)]
+Threads = Annotated[int, Field(ge=0, le=4096, strict=True)]
+
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -196,7 +199,7 @@ class Budget(Section):
 class RunOptions(Section):
     """How the run is carried out."""
 
-    seed: Annotated[Whole, Changes.SEED] = Field(
+    seed: Annotated[Seed, Changes.SEED] = Field(
         0, description="decides every random number of the run"
     )
     eval_every: Annotated[Count, Changes.LOOKS] = Field(
@@ -217,7 +220,7 @@ class RunOptions(Section):
     memory: Literal["ram", "file", "bfloat16"] = Field(
         "ram", description="error memory: in RAM, in a temporary file, or in RAM at half the size"
     )
-    threads: Annotated[Whole, Changes.NOTHING] = Field(
+    threads: Annotated[Threads, Changes.NOTHING] = Field(
         0, description="worker threads; 0 for all cores. Changes no result"
     )
     engine: Annotated[Literal["threads", "ray"], Changes.NOTHING] = Field(

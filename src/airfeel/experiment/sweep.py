@@ -2,10 +2,10 @@
 
 import contextlib
 import itertools
+import math
 import multiprocessing
 import os
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from airfeel.catalogue import Table, Value
+from airfeel.errors import BadInput, quote, shorten
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment, known, load
+from airfeel.experiment.load import experiment, known, load, read_toml
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.types import BadInput
+
+_MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,18 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     a table whose lists are combined; `list` an array of tables. Keys are settings, such as
     "scheme.bits" = [4, 8].
     """
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"{path}: is not a TOML file that can be read ({error})") from error
+    table = read_toml(path)
     unknown = set(table) - {"base", "seeds", "grid", "list"}
     if unknown:
         legal = "base, seeds, grid and list"
         raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
     source = table.get("base", "digits-tcs-h")
+    if not isinstance(source, str):
+        raise BadInput(f"{path}: base = {quote(source)}: must be a preset or a TOML file")
     base = load(source if known(source) else path.parent / source)
     seeds = table.get("seeds", [base.run.seed])
     if not isinstance(seeds, list) or not seeds:
-        raise BadInput(f"{path}: seeds = {seeds!r}: must be a list such as [0, 1, 2]")
+        raise BadInput(f"{path}: seeds = {quote(seeds)}: must be a list such as [0, 1, 2]")
     trials = []
     for changes, seed in itertools.product(_changes(path, table), seeds):
         label = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
@@ -81,13 +82,22 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
 def _changes(path: Path, table: Table) -> list[Table]:
     """The settings of each point: the grid's combinations, then the list."""
     grid: dict[str, list[Value]] = {}
-    for key, values in _flatten(table.get("grid", {})):
+    given, points = table.get("grid", {}), table.get("list", [])
+    if not isinstance(given, dict):
+        raise BadInput(f"{path}: grid = {quote(given)}: must be a table of lists")
+    if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
+        raise BadInput(f"{path}: list = {quote(points)}: must be an array of tables")
+    for key, values in _flatten(given):
         if not isinstance(values, list) or not values:
-            raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
+            raise BadInput(
+                f"{path}: grid.{shorten(key)} = {quote(values)}: must be a list of values"
+            )
         grid[key] = values
-    points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
-    listed = [dict(_flatten(point)) for point in table.get("list", [])]
-    return (points if grid or not listed else []) + listed
+    if (count := math.prod(map(len, grid.values()))) > _MOST_POINTS:
+        raise BadInput(f"{path}: grid has {count} points; must be at most {_MOST_POINTS}")
+    combined = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
+    listed = [dict(_flatten(point)) for point in points]
+    return (combined if grid or not listed else []) + listed
 
 
 def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, Value]]:

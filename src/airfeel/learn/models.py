@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from airfeel.catalogue import Table
 from airfeel.catalogues import MODELS
+from airfeel.errors import quote, reason
 from airfeel.ranges import Below1, Count, about
 from airfeel.types import BadInput
 
@@ -130,12 +131,15 @@ def make(
         torch.manual_seed(seed)
         try:
             module = factory(shape, classes, **arguments)
-        except TypeError as error:
-            what = str(error).splitlines()[0]
-            raise BadInput(f"model.name = {name!r}: cannot be made ({what})") from error
+        except BadInput:
+            raise
+        except Exception as error:  # also "no memory", for which torch has no type of its own
+            raise BadInput(
+                f"model.name = {quote(name)}: cannot be made ({reason(error)})"
+            ) from error
         if not isinstance(module, nn.Module):
             other = type(module).__name__
-            raise BadInput(f"model.name = {name!r}: must make an nn.Module, made {other}")
+            raise BadInput(f"model.name = {quote(name)}: must make an nn.Module, made {other}")
         _initialise(module, init)
     return module
 

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.special import ndtri
 
+from airfeel.arrays import read_gains
+from airfeel.errors import quote
 from airfeel.ranges import Each, NotNegative, Positive, about
 from airfeel.types import BadInput, Fading, Turn
 
@@ -88,15 +90,10 @@ class Trace:
 
     @cached_property
     def gains(self) -> Float64[np.ndarray, "T N M"]:
-        try:
-            gains = np.abs(np.load(Path(self.file), allow_pickle=False)).astype(np.float64)
-        except (OSError, ValueError, TypeError, EOFError) as error:
-            raise BadInput(
-                f"radio.trace = {self.file!r}: cannot be read as .npy ({error})"
-            ) from error
+        gains = read_gains(Path(self.file), f"radio.trace = {quote(self.file)}")
         if gains.ndim not in (2, 3) or gains.size == 0 or not np.isfinite(gains).all():
             raise BadInput(
-                f"radio.trace = {self.file!r}: must hold finite gains of shape [N, M] or "
+                f"radio.trace = {quote(self.file)}: must hold finite gains of shape [N, M] or "
                 f"[T, N, M], got {gains.shape}"
             )
         return gains.reshape(-1, *gains.shape[-2:])
@@ -105,8 +102,8 @@ class Trace:
         frame, shape = self.gains[(turn.round - 1) % len(self.gains)], shape_of(turn)
         if frame.shape != shape:
             raise BadInput(
-                f"radio.trace = {self.file!r}: holds {frame.shape[0]} devices × {frame.shape[1]} "
-                f"sub-channels, the run has {shape[0]} × {shape[1]}"
+                f"radio.trace = {quote(self.file)}: holds {frame.shape[0]} devices × "
+                f"{frame.shape[1]} sub-channels, the run has {shape[0]} × {shape[1]}"
             )
         return self.scale * frame
 

@@ -65,7 +65,8 @@ class Fading:
     @property
     def gain2(self) -> Float64[np.ndarray, "N M"]:
         """|h|² as it is believed."""
-        return np.square(self.gain)
+        with np.errstate(over="ignore"):  # whoever plans with it refuses what is not finite
+            return np.square(self.gain)
 
     @property
     def met(self) -> Float64[np.ndarray, "N M"]:

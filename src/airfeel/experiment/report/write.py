@@ -43,7 +43,8 @@ def write(
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = [
-            atomic.write(out / name, text.encode(), durable=False) for name, text in texts.items()
+            atomic.write(out / name, text.encode(errors="backslashreplace"), durable=False)
+            for name, text in texts.items()  # names of folders need not be UTF-8
         ]
         return paths[::-1] + save_figures(groups, out, figures)
     except OSError as error:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airfeel.catalogue import Value
+from airfeel.errors import BadInput, shorten
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import settings_that_decide
 from airfeel.experiment.fields import Changes
@@ -12,7 +13,6 @@ from airfeel.experiment.load import load
 from airfeel.experiment.paper import CURVES
 from airfeel.experiment.report.runs import read
 from airfeel.experiment.runner import Run
-from airfeel.types import BadInput
 
 _NAMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
 _IID = ("iid-tcs-h", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-tcs-d", "iid-top-k", "iid-fedavg")
@@ -62,7 +62,7 @@ def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
     by_name = curves()
     for name in only:
         if name not in by_name:
-            raise BadInput(f"--only {name}: must be one of {', '.join(by_name)}")
+            raise BadInput(f"--only {shorten(name)}: must be one of {', '.join(by_name)}")
     return [by_name[name] for name in only or SETS[which]]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from airfeel.catalogue import Value
+from airfeel.errors import BadInput, shorten
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
 from airfeel.experiment.readings import accuracy_at, column, mean_and_spread
@@ -17,7 +18,6 @@ from airfeel.experiment.reproduce.curves import essence
 from airfeel.experiment.reproduce.figures import COLOURS, Groups, starvation_figure, write
 from airfeel.experiment.reproduce.tables import Sheet
 from airfeel.experiment.runner import Run
-from airfeel.types import BadInput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -223,5 +223,5 @@ def _pair(mean: float, spread: float, form: str) -> str:
 def check_kind(kind: str) -> str:
     """A study by its name."""
     if kind not in KINDS:
-        raise BadInput(f"{kind}: must be one of {', '.join(KINDS)}")
+        raise BadInput(f"{shorten(kind)}: must be one of {', '.join(KINDS)}")
     return kind

@@ -1,0 +1,66 @@
+"""Arrays from files that need not be what they say: .npy and .npz, nothing in them unpickled."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from airfeel.errors import BadInput, reason
+
+
+def read_npy(path: Path, blame: str) -> np.ndarray:
+    """The array of an .npy file, mapped: a header that promises more than there is costs nothing.
+
+    blame: what a message of bad input begins with.
+    """
+    try:
+        with np.errstate(over="ignore"):  # of a shape that no file can hold
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("it holds several arrays, an .npz file")
+    except Exception as error:  # a header is Python text, and can raise anything
+        raise BadInput(f"{blame}: cannot be read as .npy ({reason(error)})") from error
+    return array
+
+
+def read_gains(path: Path, blame: str) -> np.ndarray:
+    """|h| of an .npy file, real or complex, as float64."""
+    stored = read_npy(path, blame)
+    if stored.dtype.kind not in "biufc":
+        raise BadInput(f"{blame}: cannot be read as .npy (it holds {stored.dtype}, not numbers)")
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is found by whoever asked
+            return np.abs(stored).astype(np.float64)
+    except MemoryError as error:
+        raise BadInput(f"{blame}: is too large for this machine ({reason(error)})") from error
+
+
+def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
+    """All arrays of an .npz file.
+
+    most: bytes that it may unpack to; the zip format's own sizes are held to while it is read.
+    """
+    try:
+        with path.open("rb") as stream:
+            _check_size(path, blame, most)
+            stored = np.load(stream, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("it is one array, an .npy file")
+            held = {name: stored[name] for name in stored.files}
+            for name, each in held.items():
+                if not isinstance(each, np.ndarray):  # what is no .npy comes as bytes
+                    raise ValueError(f"its {name} is no array")
+            return held
+    except BadInput:
+        raise
+    except Exception as error:  # likewise
+        raise BadInput(f"{blame}: cannot be read as .npz ({reason(error)})") from error
+
+
+def _check_size(path: Path, blame: str, most: float) -> None:
+    if not zipfile.is_zipfile(path):
+        return  # reading says so
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > most:
+        raise BadInput(f"{blame}: unpacks to {size / 1e9:.1f} GB; must be at most {most / 1e9:g}")
