@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 from airfeel.catalogue import Table, Value
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.groups import Groups, check
 from airfeel.experiment.load import experiment, known, load
-from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.types import BadInput
 
@@ -65,28 +65,60 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
         legal = "base, seeds, grid and list"
         raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
     source = table.get("base", "digits-tcs-h")
+    if not isinstance(source, str):
+        raise BadInput(f"{path}: base = {source!r:.200}: must be a preset or a file's name")
     base = load(source if known(source) else path.parent / source)
-    seeds = table.get("seeds", [base.run.seed])
-    if not isinstance(seeds, list) or not seeds:
-        raise BadInput(f"{path}: seeds = {seeds!r}: must be a list such as [0, 1, 2]")
+    points = _changes(path, table)
+    keys = _names(points)
     trials = []
-    for changes, seed in itertools.product(_changes(path, table), seeds):
-        label = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
+    for changes, seed in itertools.product(points, _seeds(path, table, base)):
         e = _change(base, changes | {"run.seed": seed})
-        trials.append(Trial(label, e, folder_of(out, label, e)))
+        label = ",".join(f"{keys[k]}={v}" for k, v in changes.items()) or "base"
+        folder = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
+        trials.append(Trial(label, e, folder_of(out, folder, e)))
+    try:
+        check((trial.label, trial.experiment) for trial in trials)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
     return trials
+
+
+def _seeds(path: Path, table: Table, base: Experiment) -> list[int]:
+    """The seeds of every point, each once: one twice would pass for two independent runs."""
+    seeds = table.get("seeds", [base.run.seed])
+    if not isinstance(seeds, list) or not seeds or not all(type(s) is int for s in seeds):
+        raise BadInput(f"{path}: seeds = {seeds!r:.200}: must be a list such as [0, 1, 2]")
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise BadInput(f"{path}: seeds holds {seed} twice; name each seed once")
+    return seeds
+
+
+def _names(points: list[Table]) -> dict[str, str]:
+    """Settings as labels have them: without the section, unless another one is called so too."""
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    last = [key.split(".")[-1] for key in keys]
+    return {k: name if last.count(name) == 1 else k for k, name in zip(keys, last, strict=True)}
 
 
 def _changes(path: Path, table: Table) -> list[Table]:
     """The settings of each point: the grid's combinations, then the list."""
     grid: dict[str, list[Value]] = {}
-    for key, values in _flatten(table.get("grid", {})):
+    ways, more = table.get("grid", {}), table.get("list", [])
+    if not isinstance(ways, dict):
+        raise BadInput(f"{path}: grid = {ways!r:.200}: must be a table of lists")
+    if not isinstance(more, list) or not all(isinstance(point, dict) for point in more):
+        raise BadInput(f"{path}: list = {more!r:.200}: must be tables, written as [[list]]")
+    for key, values in _flatten(ways):
         if not isinstance(values, list) or not values:
-            raise BadInput(f"{path}: grid.{key} = {values!r}: must be a list of values")
+            raise BadInput(f"{path}: grid.{key} = {values!r:.200}: must be a list of values")
         grid[key] = values
     points = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
-    listed = [dict(_flatten(point)) for point in table.get("list", [])]
-    return (points if grid or not listed else []) + listed
+    listed = [dict(_flatten(point)) for point in more]
+    found = (points if grid or not listed else []) + listed
+    if any("run.seed" in point for point in found):
+        raise BadInput(f"{path}: run.seed: is no setting of a point; write seeds = [0, 1, 2]")
+    return found
 
 
 def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, Value]]:
@@ -188,9 +220,9 @@ class Sweep:
         if signals.received is not None:
             raise Interrupted(signals.received)
 
-    def runs(self) -> dict[str, list[Run]]:
+    def runs(self) -> Groups:
         """The finished runs by label."""
-        groups: dict[str, list[Run]] = {}
+        groups: Groups = {}
         for trial in self.trials:
             if trial.done:
                 groups.setdefault(trial.label, []).append(read_run(trial.folder))
