@@ -46,14 +46,14 @@ class Judge:
         """Whether a run got there: it used as much, or its budget had no room for another round."""
         if self.by == "target":
             return bool((run.columns["test_accuracy"] >= self.at).any())
-        if self.by == "final" or math.isnan(self.at):
+        if self.by == "final" or math.isnan(self.at) or self._free(run):
             return True
         full = ended(run) == End.BUDGET and self.by == "blocks"
         return float(spent(run, self.by)[-1]) >= self.at or (full and budget(run) >= self.at)
 
     def score(self, run: Run) -> float:
         """What is compared: an accuracy, or the resource blocks up to one; NaN if not reached."""
-        if self.by == "final" or (self.by != "target" and math.isnan(self.at)):
+        if self.by == "final" or self._free(run) or (self.by != "target" and math.isnan(self.at)):
             return accuracy_at(run.columns)
         if not self.reached(run):
             return math.nan
@@ -62,6 +62,10 @@ class Judge:
             return float(run.columns["resource_blocks"][there])
         x, at = spent(run, self.by), np.array([self.at])
         return float(held(x, run.columns["test_accuracy"], at)[0])
+
+    def _free(self, run: Run) -> bool:
+        """Whether a run is a reference that never gets to any cost, and is read at its end."""
+        return self.by in ("blocks", "joules") and free(run)
 
     @property
     def head(self) -> str:
@@ -96,7 +100,7 @@ def parse_judge(text: str) -> Judge:
         by = None
     bare = by in ("final", "rounds", "blocks", "joules")
     if by is None or not (bare if math.isnan(at) else by != "final" and 0.0 < at < math.inf):
-        raise BadInput(f"--judge {text!r}: must be {_LEGAL}")
+        raise BadInput(f"--judge {text!r:.200}: must be {_LEGAL}")
     if by == "target" and at > 1.0:
         raise BadInput(f"--judge {text!r}: an accuracy must be above 0 and at most 1")
     return Judge(by, at)
@@ -119,6 +123,14 @@ def shared(groups: Groups, by: By = "blocks") -> float:
     paid = [(soon, used) for soon, used in reached if used > 0]
     full = [used for soon, used in paid if not soon]
     return min(full or [used for _, used in paid], default=math.nan)
+
+
+def free(run: Run) -> bool:
+    """Whether a run used no resource blocks though devices were heard; FedAvg does so.
+
+    One in which nobody spoke used none either, and is no reference.
+    """
+    return not run.columns["resource_blocks"][-1] and bool(run.columns["scheduled"][1:].any())
 
 
 def ended(run: Run) -> str:

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -13,7 +14,7 @@ from rich.table import Table
 
 _NARROW = 26  # a column of shorter cells keeps them on one line
 _ALIGNED = 40  # wider columns are not filled up in Markdown
-_NUMBER = re.compile(r"[<≥±+−–-]?\s*[\d–]|not reached|$")
+_NUMBER = re.compile(r"[<≥±+−–-]?\s*[\d–\[]|not reached|$")
 
 
 @dataclass(frozen=True)
@@ -32,42 +33,48 @@ class Sheet:
 
     def fitted(self, console: Console) -> RenderableType:
         """For the terminal: texts are folded between words; too many columns are stacked."""
-        if self.least <= console.width:
-            return self.rich()
         if not console.is_terminal:  # a file or a pipe has no edge
-            console.width = self.least
-            return self.rich()
-        return Group(*(line for row in self.rows for line in self._stacked(row)))
+            console.width = max(console.width, self.least)
+        if self.least <= console.width:
+            return self.rich(console.width)
+        return Group(*(line for row in self.rows for line in self._stacked(row, console.width)))
 
     @property
     def least(self) -> int:
         """The width below which a number or a word would be cut."""
-        return sum(max(map(_word, column)) for column in self._columns()) + 2 * len(self.head) - 2
+        return sum(_least(*column) for column in self._columns()) + 2 * len(self.head) - 1
 
-    def rich(self) -> Table:
-        """A table whose short columns keep their width, and whose others share the rest."""
+    def rich(self, width: int) -> Table:
+        """A table of at most so many letters; what short columns leave, the others share."""
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-        for i, (name, *cells) in enumerate(self._columns()):
+        for i, ((name, *cells), wide) in enumerate(
+            zip(self._columns(), self._widths(width), strict=True)
+        ):
             number = i > 0 and all(map(_NUMBER.match, cells))
-            least = max(map(_word, (name, *cells)))
-            shown.add_column(
-                escape(name),
-                width=least if _short(cells) else None,
-                min_width=least,
-                overflow="fold",
-                justify="right" if number else "left",
-            )
+            justify: Literal["left", "right"] = "right" if number else "left"
+            shown.add_column(escape(name), width=wide, overflow="fold", justify=justify)
         for row in self.rows:
             shown.add_row(*(escape(_breakable(cell)) for cell in row))
         return shown
 
+    def _widths(self, width: int) -> list[int]:
+        """The least widths, and of what is left each column's share of what it lacks."""
+        least = [_least(*column) for column in self._columns()]
+        whole = [max(map(len, map(_breakable, cells)), default=0) for _, *cells in self._columns()]
+        lack = [max(w - n, 0) for w, n in zip(whole, least, strict=True)]
+        share = min((width - self.least) / max(sum(lack), 1), 1.0)
+        return [n + int(share * more) for n, more in zip(least, lack, strict=True)]
+
     def _columns(self) -> list[tuple[str, ...]]:
         return list(zip(self.head, *self.rows, strict=True))
 
-    def _stacked(self, row: Sequence[str]) -> list[str]:
-        first, *rest = row
-        named = zip(self.head[1:], rest, strict=True)
-        return [f"[bold]{escape(first)}[/]", *(escape(f"  {k}: {v}") for k, v in named if v)]
+    def _stacked(self, row: Sequence[str], width: int) -> list[str]:
+        """A row as lines of its own; a cell that does not fit beside its name goes below it."""
+        lines = [f"[bold]{escape(_breakable(row[0]))}[/]"]
+        for name, cell in zip(self.head[1:], row[1:], strict=True):
+            apart = " " if len(name) + len(cell) + 4 <= width else "\n    "
+            lines += [escape(f"  {name}:{apart}{cell}")] if cell else []
+        return lines
 
     def markdown(self) -> str:
         """A table of pipes, aligned, and the notes as a list."""
@@ -119,11 +126,10 @@ def _short(cells: Sequence[str]) -> bool:
     return max(map(len, cells), default=0) <= _NARROW
 
 
-def _word(cell: str) -> int:
-    """The longest part of a cell that may not be broken: all of a number with its interval."""
-    if len(cell) <= _NARROW and _NUMBER.match(cell):
-        return len(cell)
-    return max(map(len, _breakable(cell).split()), default=0)
+def _least(name: str, *cells: str) -> int:
+    """The width of what may not be broken: words of the head and of long cells, short cells."""
+    whole = cells if _short(cells) else [word for c in cells for word in _breakable(c).split()]
+    return max(map(len, [*name.split(), *whole]))
 
 
 def _breakable(cell: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airfeel.experiment.groups import Groups, seed_of
-from airfeel.experiment.judge import Judge, amount, early, endings, shared, spent
+from airfeel.experiment.judge import Judge, amount, early, endings, free, shared, spent
 from airfeel.experiment.paired import Difference, holm, paired
 from airfeel.experiment.readings import accuracy_at, mean_and_spread
 from airfeel.experiment.runner import Run
@@ -59,14 +59,12 @@ def _line(label: str, runs: list[Run], judge: Judge, blocks: float) -> Line:
     final, final_spread = mean_and_spread([accuracy_at(r.columns) for r in runs])
     heard = [float(r.columns["scheduled"][1:].sum()) for r in runs]
     each = zip(heard, rounds, runs, strict=True)
-    free = _free(runs)
-    scores = [accuracy_at(r.columns) if free else judge.score(r) for r in runs]
-    there = [s for s, r in zip(scores, runs, strict=True) if free or judge.reached(r)]
+    there = list(_scores(runs, judge).values())
     score, score_spread = mean_and_spread(there) if there else (math.nan, math.nan)
     return Line(
         label=label,
         seeds=len(runs),
-        free=free,
+        free=all(map(free, runs)),
         accuracy=accuracy,
         accuracy_spread=accuracy_spread,
         final=final,
@@ -86,12 +84,6 @@ def _line(label: str, runs: list[Run], judge: Judge, blocks: float) -> Line:
     )
 
 
-def _free(runs: Sequence[Run]) -> bool:
-    """A run that nobody spoke in used no resource blocks either, and is no reference."""
-    used = any(r.columns["resource_blocks"][-1] > 0 for r in runs)
-    return not used and all(r.columns["scheduled"][1:].any() for r in runs)
-
-
 def _early(runs: Sequence[Run]) -> str:
     """Which runs ended before their time, and where."""
     words = []
@@ -106,10 +98,10 @@ def _compared(table: list[Line], groups: Groups, judge: Judge) -> list[Line]:
     """Every line with its paired difference to the first, and p-values corrected for all."""
     if not table or table[0].free or not table[0].there:
         return table
-    first = _scores(groups[table[0].label], judge, table[0].free)
+    first = _scores(groups[table[0].label], judge)
     found: list[Difference | None] = [None]
     for line in table[1:]:
-        own = _scores(groups[line.label], judge, line.free)
+        own = _scores(groups[line.label], judge)
         both = sorted(first.keys() & own.keys())
         a, b = (np.array([side[s] for s in both], dtype=float) for side in (own, first))
         comparable = both and not (line.free and judge.by == "target")
@@ -119,10 +111,8 @@ def _compared(table: list[Line], groups: Groups, judge: Judge) -> list[Line]:
     return [replace(line, difference=d, p_holm=q) for line, d, q in triples]
 
 
-def _scores(runs: Sequence[Run], judge: Judge, free: bool) -> dict[int, float]:
+def _scores(runs: Sequence[Run], judge: Judge) -> dict[int, float]:
     """The score of each seed that got there."""
-    if free:
-        return {seed_of(r): accuracy_at(r.columns) for r in runs}
     return {seed_of(r): judge.score(r) for r in runs if judge.reached(r)}
 
 
@@ -170,8 +160,8 @@ def _behind(first: Line, line: Line, judge: Judge) -> str:
         return f"{line.label} needs {gap:,.0f} more{_interval(line, judge, 1.0)}"
     cost = ""
     if judge.by == "final" and first.blocks > 0:
-        cost = f" with {line.blocks / first.blocks:.2g} times the blocks"
-    return f"{line.label} is {-100 * gap:.1f} points behind{cost}{_interval(line, judge, -1.0)}"
+        cost = f", with {line.blocks / first.blocks:.2g} times the blocks"
+    return f"{line.label} is {-100 * gap:.1f} points behind{_interval(line, judge, -1.0)}{cost}"
 
 
 def _above(line: Line, first: Line, judge: Judge) -> str:

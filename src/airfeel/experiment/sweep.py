@@ -70,10 +70,11 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     base = load(source if known(source) else path.parent / source)
     points = _changes(path, table)
     keys = _names(points)
+    tell = [k for k in keys if len({str(p.get(k)) for p in points}) > 1] or list(keys)
     trials = []
     for changes, seed in itertools.product(points, _seeds(path, table, base)):
         e = _change(base, changes | {"run.seed": seed})
-        label = ",".join(f"{keys[k]}={v}" for k, v in changes.items()) or "base"
+        label = ",".join(f"{keys[k]}={changes[k]}" for k in tell if k in changes) or "base"
         folder = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
         trials.append(Trial(label, e, folder_of(out, folder, e)))
     try:

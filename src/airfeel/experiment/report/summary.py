@@ -73,9 +73,8 @@ def paired_sheet(table: Sequence[Line], judge: Judge) -> Sheet | None:
 def _score(line: Line, judge: Judge) -> str:
     if not line.there:
         return "not reached"
-    shown = Judge("final") if line.free else judge
     some = f" ({line.there} of {line.seeds})" if line.there < line.seeds else ""
-    return shown.show(line.score, line.score_spread) + some
+    return judge.show(line.score, line.score_spread) + some
 
 
 def _span(low: float, high: float, judge: Judge) -> str:
