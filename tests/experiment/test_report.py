@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from airfeel.cli.report import report
 from airfeel.experiment import record
-from airfeel.experiment.compare import lines, shared_blocks
+from airfeel.experiment.judge import shared
 from airfeel.experiment.readings import accuracy_at, held
 from airfeel.experiment.report import curves, runs
 from airfeel.experiment.report.data import comparison, page_data
@@ -21,10 +21,12 @@ from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
 from airfeel.experiment.report.page import page
 from airfeel.experiment.report.styles import styles
-from airfeel.experiment.report.summary import latex, markdown, tex
+from airfeel.experiment.report.summary import latex, markdown
 from airfeel.experiment.report.write import beside, write
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.runner import Run, run
+from airfeel.experiment.sheets import tex
+from airfeel.experiment.standing import lines
 from airfeel.types import BadInput, Reason
 from small import small
 
@@ -80,7 +82,7 @@ def test_long_curves_are_thin_and_still_exact_where_they_are_shown():
     groups = {"a": [one], "b": [two]}
     shown = curves.accuracy_by(groups, "resource_blocks", 500)
     assert all(len(c.x) <= 503 for c in shown.values())
-    assert shared_blocks(groups) in shown["a"].x
+    assert shared(groups) in shown["a"].x
     for curve, one_run in zip(shown.values(), (one, two), strict=True):
         assert curve.mean.tolist() == [accuracy_at(one_run.columns, x) for x in curve.x]
 
@@ -219,7 +221,12 @@ def test_command_line(folder, tmp_path):
     done = CliRunner().invoke(app, [str(folder), "--out", str(out)], catch_exceptions=False)
     assert done.exit_code == 0
     assert done.stdout.startswith("| scheme")
-    assert {p.name for p in out.iterdir()} == {"report.html", "summary.json", "summary.md"}
+    assert {p.name for p in out.iterdir()} == {
+        "report.html",
+        "runs.csv",
+        "summary.json",
+        "summary.md",
+    }
     assert f"wrote {out / 'report.html'}" in done.stdout
     summary = json.loads((out / "summary.json").read_text("utf-8"))
     assert [len(g["runs"]) for g in summary["groups"]] == [2, 2, 2]

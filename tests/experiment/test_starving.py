@@ -9,9 +9,9 @@ import pytest
 import airfeel
 from airfeel.engines.threads import Threads
 from airfeel.experiment.build import build
-from airfeel.experiment.compare import starving
 from airfeel.experiment.load import load
 from airfeel.experiment.runner import Run
+from airfeel.experiment.standing import starving
 from airfeel.experiment.starving import Hunger, Starving, hunger, rehearse, verdict, words
 from airfeel.round import start
 from small import small

@@ -39,6 +39,19 @@ def test_grid_times_seeds_and_list(folder):
     assert len({t.folder for t in trials}) == 6
 
 
+def test_settings_of_one_name_in_two_sections_are_told_apart(folder):
+    points = "[[list]]\ndata.alpha = 2.0\n[[list]]\nradio.alpha = 2.0\n"
+    trials = sweep(folder, HEAD + points)
+    assert [t.label for t in trials[::2]] == ["data.alpha=2.0", "radio.alpha=2.0"]
+    assert [t.folder.name.split("-seed")[0] for t in trials[::2]] == ["alpha=2.0"] * 2  # as ever
+
+
+def test_what_all_points_share_is_in_no_label_but_in_the_folder_as_ever(folder):
+    trials = sweep(folder, HEAD + "[grid]\nscheme.bits = [4, 8]\nradio.noise = [1e-6]\n")
+    assert [t.label for t in trials[::2]] == ["bits=4", "bits=8"]
+    assert trials[0].folder.name.startswith("bits=4,noise=1e-06-seed0-")
+
+
 def test_base_alone_is_one_point(folder):
     assert [t.label for t in sweep(folder, HEAD)] == ["base", "base"]
 
@@ -50,6 +63,16 @@ def test_base_alone_is_one_point(folder):
         ("seed = [1]", "seed is no key of a sweep"),
         ("seeds = 3", "must be a list such as"),
         ("seeds = []", "must be a list such as"),
+        ("seeds = [0, 1, 0]", "seeds holds 0 twice"),
+        ("seeds = [true]", "must be a list such as"),
+        ('seeds = ["0..4"]', "must be a list such as"),
+        ("base = 3", "must be a preset or a file's name"),
+        ("grid = 3", "must be a table of lists"),
+        ("list = [3]", "must be tables"),
+        ("[grid]\nrun.seed = [5, 6]", "run.seed: is no setting of a point; write seeds"),
+        ('[grid]\n"run.seed" = [5, 6]', "run.seed: is no setting of a point; write seeds"),
+        ("[[list]]\nrun.seed = 5", "run.seed: is no setting of a point; write seeds"),
+        ("[grid]\nscheme.bits = [4, 4]", "bits=4: is asked for twice with seed"),
         ('base = "nothing.toml"', "neither a preset"),
         ("[grid]\nscheme.bits = 4", "must be a list of values"),
         ("[grid]\nscheme.bits = [1]", "scheme.bits = 1"),

@@ -1,33 +1,20 @@
 """airfeel compare."""
 
-import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from airfeel.cli.outcome import JudgeBy, Label, names, page, renamed, tell
 from airfeel.cli.run import DataDir, Set, overrides, stopping
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.compare import (
-    Line,
-    lines,
-    percent,
-    run_all,
-    shared_blocks,
-    starving,
-    verdict,
-)
+from airfeel.experiment.compare import run_all
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.load import load
 from airfeel.experiment.progress import Display
-from airfeel.experiment.readings import not_alike
-from airfeel.experiment.report.write import write
-from airfeel.experiment.runner import Run
 
 _DEFAULT = "digits-tcs-h"
 _MOST_SEEDS = 10_000
@@ -46,17 +33,23 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/compare"),
     fresh: Annotated[bool, typer.Option(help="Delete what is there, and run again.")] = False,
     data_dir: DataDir = None,
+    judge: JudgeBy = "blocks",
+    label: Label = None,
 ) -> None:
-    """Compare schemes under the same seeds and sky, at equal resource blocks.
+    """Compare schemes under the same seeds and sky, at equal resource blocks or as --judge says.
 
     Finished runs with the same settings are reused, unfinished ones resumed.
     """
     console = Console()
-    names: list[str | None] = [s for s in (schemes or "").split(",") if s]
+    by, labels = parse_judge(judge), names(label)
+    for text in set_ or ():
+        if text.partition("=")[0].strip() == "run.seed":
+            raise BadInput(f"--set {text}: every run has the seeds of --seeds; name them there")
+    wanted: list[str | None] = [s for s in (schemes or "").split(",") if s]
     experiments = [
         (_label(source, name, sources), _load(source, name, seed, set_, data_dir))
         for source in sources or [_DEFAULT]
-        for name in names or [None]
+        for name in wanted or [None]
         for seed in parse_seeds(seeds)
     ]
     with stopping("the same command") as signals:
@@ -67,22 +60,9 @@ def compare(
             fresh,
             signals,
         )
-    blocks = shared_blocks(groups)
-    table = lines(groups)
-    console.print(render(table, blocks))
-    for sentence in (verdict(table, blocks), *starving(groups), *not_alike(groups)):
-        console.print(sentence, highlight=False)
-    page(groups, out)
-
-
-def page(groups: dict[str, list[Run]], out: Path) -> None:
-    """Write the report beside the runs, where what it needs is installed."""
-    try:
-        paths = write(groups, out)
-    except BadInput as error:
-        typer.echo(f"no report page: {error}")
-    else:
-        typer.echo(f"report in {paths[0]}")
+    groups = renamed(groups, labels)
+    tell(groups, by, console)
+    page(groups, out, by)
 
 
 def _load(
@@ -93,45 +73,29 @@ def _load(
 
 
 def _label(source: str, scheme: str | None, sources: list[str] | None) -> str:
+    """The source and the scheme, as far as needed; files of one name by their paths."""
+    every = sources or [_DEFAULT]
+    stem = Path(source).stem
+    alike = {other for other in every if Path(other).stem == stem}
+    name = stem if len(alike) == 1 else source
     if scheme is None:
-        return Path(source).stem
-    return scheme if len(sources or [_DEFAULT]) == 1 else f"{Path(source).stem}/{scheme}"
+        return name
+    return scheme if len(every) == 1 else f"{name}/{scheme}"
 
 
 def parse_seeds(text: str) -> list[int]:
-    """`0..4` or `0,3,7` as a list of different seeds."""
-    number = r"[0-9]{1,38}"
-    seeds: Sequence[int] = ()
-    if span := re.fullmatch(rf"({number})\.\.({number})", text):
-        first, last = int(span[1]), int(span[2])
+    """`0..4`, `0,3,7` or both, such as `0..4,9`, as a list of different seeds."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        span = re.fullmatch(r"(\d{1,18})(?:\.\.(\d{1,18}))?", part)
+        first, last = (int(span[1]), int(span[2] or span[1])) if span else (1, 0)
+        if last < first:
+            legal = "a range such as 0..4 or a list such as 0,3,7"
+            raise BadInput(f"--seeds {quote(text)}: must be {legal}")
         if last - first >= _MOST_SEEDS:
-            raise BadInput(f"--seeds {quote(text)}: must be at most {_MOST_SEEDS} seeds")
-        seeds = range(first, last + 1)
-    elif re.fullmatch(rf"{number}(,{number})*", text):
-        seeds = [int(part) for part in text.split(",")]
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise BadInput(
-            f"--seeds {quote(text)}: must be a range such as 0..4 or a list such as 0,3,7"
-        )
-    return list(seeds)
-
-
-def render(table: list[Line], blocks: float) -> Table:
-    """The lines as a table for the terminal."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    shown.add_column("scheme", no_wrap=True)
-    at = "accuracy %" if math.isnan(blocks) else f"accuracy %\nat {blocks:,.0f}\nblocks"
-    for name in (at, "final\naccuracy %", "rounds", "blocks\nused", "blocks\nper round"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("devices\nheard", justify="right", no_wrap=True)
-    for line in table:
-        shown.add_row(
-            line.label + (" (free)" if line.free else ""),
-            percent(line.accuracy, line.accuracy_spread),
-            percent(line.final, line.final_spread),
-            f"{line.rounds:.0f}",
-            f"{line.blocks:,.0f}",
-            f"{line.blocks_per_round:,.0f}",
-            f"{line.scheduled:.0%}",
-        )
-    return shown
+            raise BadInput(f"--seeds {part}: at most {_MOST_SEEDS:,} seeds at a time")
+        seeds += range(first, last + 1)
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise BadInput(f"--seeds {quote(text)}: holds {seed} twice; name each seed once")
+    return seeds

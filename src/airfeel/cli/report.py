@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from airfeel.cli.outcome import Color, JudgeBy, Label, X, Y, chosen, draw, names, renamed, tell
+from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.report.runs import load
 from airfeel.experiment.report.summary import markdown
 from airfeel.experiment.report.write import beside, write
@@ -19,16 +22,28 @@ def report(
         list[str] | None,
         typer.Option(help="html (a page), or pdf, svg, png, pgf (figures); may be repeated."),
     ] = None,
+    judge: JudgeBy = "blocks",
+    label: Label = None,
+    x: X = None,
+    y: Y = None,
+    color: Color = None,
     open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Report on runs from their stored rows: a page, figures for a paper, and tables."""
+    by, labels, console = parse_judge(judge), names(label), Console()
+    axis = chosen(x, y, color, labels)
     groups, spare = load(runs)
+    groups = renamed(groups, labels)
     formats = [name for text in format or ["html"] for name in text.split(",")]
-    paths = write(groups, out or beside(runs), formats, spare)
-    typer.echo(markdown(groups))
+    paths = write(groups, out or beside(runs), formats, spare, by)
+    if console.is_terminal:
+        tell(groups, by, console)
+    else:
+        typer.echo(markdown(groups, by))
     for run in spare:
         typer.echo(f"left out, since another run has the same settings and seed: {run.folder}")
     for path in paths:
         typer.echo(f"wrote {path}")
+    draw(groups, by, axis, out or beside(runs), formats)
     if open and "html" in formats:
         typer.launch(str(paths[0].absolute()))

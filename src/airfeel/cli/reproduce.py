@@ -12,12 +12,14 @@ from typer.core import TyperGroup
 
 from airfeel.cli.compare import parse_seeds
 from airfeel.cli.run import DataDir, stopping
+from airfeel.experiment.judge import HELP, parse_judge
 from airfeel.experiment.progress import Display
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
 from airfeel.experiment.reproduce.running import carry_out, shortened, trials
+from airfeel.experiment.sheets import Sheet, show
 from airfeel.types import BadInput
 
 _SPLITS = {"iid": ["iid"], "noniid": ["noniid"], "sparse": ["sparse"]}
@@ -152,13 +154,16 @@ def study(
     out: Annotated[
         Path | None, typer.Option(help="The figure; FROM/figures/KIND.png if left out.")
     ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="Of a grid, instead of its budget: " + HELP)
+    ] = None,
 ) -> None:
     """The figure and the numbers of a study, from the runs of its sweep."""
     studies.check_kind(kind)
     if not from_:
         raise BadInput("--from: name the folder of the sweep's runs")
     path = out or from_[0] / "figures" / f"{kind}.png"
-    figure, sheet = studies.draw(kind, from_, path)
+    figure, sheet = studies.draw(kind, from_, path, parse_judge(judge) if judge else None)
     _show({"": sheet}, path.parent, f"Study: {kind}", path.stem)
     typer.echo(f"wrote {figure}")
 
@@ -191,14 +196,12 @@ def _about(curve: Curve) -> str:
     return f"{curve.label:26} {curve.rounds:>6,} rounds  {sets or 'by --only'}"
 
 
-def _show(sheets: dict[str, tables.Sheet], out: Path, title: str, name: str) -> None:
+def _show(sheets: dict[str, Sheet], out: Path, title: str, name: str) -> None:
     """Print every sheet, and write them beside the runs."""
     console = Console()
     for heading, sheet in sheets.items():
         if heading:
             console.print(f"\n{heading}", style="bold", highlight=False, markup=False)
-        console.print(sheet.rich())
-        for note in sheet.notes:
-            console.print(note, highlight=False, markup=False)
+        show(console, sheet)
     for path in tables.write(sheets, out, title, name):
         typer.echo(f"wrote {path}")

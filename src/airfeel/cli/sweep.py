@@ -10,9 +10,21 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from airfeel.cli.compare import page, render
+from airfeel.cli.outcome import (
+    Color,
+    JudgeBy,
+    Label,
+    X,
+    Y,
+    chosen,
+    draw,
+    names,
+    page,
+    renamed,
+    tell,
+)
 from airfeel.cli.run import stopping
-from airfeel.experiment.compare import lines, shared_blocks, verdict
+from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.sweep import Sweep, Trial, read_sweep
 from airfeel.experiment.sweep_ray import nodes
 
@@ -37,12 +49,19 @@ def sweep(
     ] = None,
     num_cpus: Annotated[float, typer.Option(min=0.0, help="CPUs of a run on Ray.")] = 1.0,
     num_gpus: Annotated[float, typer.Option(min=0.0, help="GPUs of a run on Ray.")] = 0.0,
+    judge: JudgeBy = "final",
+    label: Label = None,
+    x: X = None,
+    y: Y = None,
+    color: Color = None,
 ) -> None:
     """Run every combination of some settings and seeds, and compare.
 
     Finished runs are reused, unfinished ones resumed; one that fails does not stop the others.
     """
     console = Console()
+    by, labels = parse_judge(judge), names(label)
+    axis = chosen(x, y, color, labels)
     target = out or Path("runs") / file.stem
     trials = read_sweep(file, target)
     work = Sweep(trials, workers)
@@ -58,11 +77,10 @@ def sweep(
             work.play(signals, lambda s: _tell(s, announced))
     groups = work.runs()
     if groups:
-        blocks = shared_blocks(groups)
-        table = lines(groups)
-        console.print(render(table, blocks))
-        console.print(verdict(table, blocks), highlight=False)
-        page(groups, target)
+        groups = renamed(groups, labels)
+        tell(groups, by, console)
+        page(groups, target, by)
+        draw(groups, by, axis, target, ())
     for folder, fault in work.faults.items():
         typer.echo(f"airfeel: {folder} failed: {fault}", err=True)
     if work.faults:

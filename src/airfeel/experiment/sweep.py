@@ -17,8 +17,8 @@ from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote, shorten
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.groups import Groups, check
 from airfeel.experiment.load import experiment, known, load, read_toml
-from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
 
 _MOST_POINTS = 100_000
@@ -68,15 +68,38 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     if not isinstance(source, str):
         raise BadInput(f"{path}: base = {quote(source)}: must be a preset or a TOML file")
     base = load(source if known(source) else path.parent / source)
-    seeds = table.get("seeds", [base.run.seed])
-    if not isinstance(seeds, list) or not seeds:
-        raise BadInput(f"{path}: seeds = {quote(seeds)}: must be a list such as [0, 1, 2]")
+    points = _changes(path, table)
+    keys = _names(points)
+    tell = [k for k in keys if len({str(p.get(k)) for p in points}) > 1] or list(keys)
     trials = []
-    for changes, seed in itertools.product(_changes(path, table), seeds):
-        label = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
+    for changes, seed in itertools.product(points, _seeds(path, table, base)):
         e = _change(base, changes | {"run.seed": seed})
-        trials.append(Trial(label, e, folder_of(out, label, e)))
+        label = ",".join(f"{keys[k]}={changes[k]}" for k in tell if k in changes) or "base"
+        folder = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
+        trials.append(Trial(label, e, folder_of(out, folder, e)))
+    try:
+        check((trial.label, trial.experiment) for trial in trials)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
     return trials
+
+
+def _seeds(path: Path, table: Table, base: Experiment) -> list[int]:
+    """The seeds of every point, each once: one twice would pass for two independent runs."""
+    seeds = table.get("seeds", [base.run.seed])
+    if not isinstance(seeds, list) or not seeds or not all(type(s) is int for s in seeds):
+        raise BadInput(f"{path}: seeds = {quote(seeds)}: must be a list such as [0, 1, 2]")
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise BadInput(f"{path}: seeds holds {seed} twice; name each seed once")
+    return seeds
+
+
+def _names(points: list[Table]) -> dict[str, str]:
+    """Settings as labels have them: without the section, unless another one is called so too."""
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    last = [key.split(".")[-1] for key in keys]
+    return {k: name if last.count(name) == 1 else k for k, name in zip(keys, last, strict=True)}
 
 
 def _changes(path: Path, table: Table) -> list[Table]:
@@ -86,7 +109,7 @@ def _changes(path: Path, table: Table) -> list[Table]:
     if not isinstance(given, dict):
         raise BadInput(f"{path}: grid = {quote(given)}: must be a table of lists")
     if not isinstance(points, list) or not all(isinstance(point, dict) for point in points):
-        raise BadInput(f"{path}: list = {quote(points)}: must be an array of tables")
+        raise BadInput(f"{path}: list = {quote(points)}: must be tables, written as [[list]]")
     for key, values in _flatten(given):
         if not isinstance(values, list) or not values:
             raise BadInput(
@@ -97,7 +120,10 @@ def _changes(path: Path, table: Table) -> list[Table]:
         raise BadInput(f"{path}: grid has {count} points; must be at most {_MOST_POINTS}")
     combined = [dict(zip(grid, p, strict=True)) for p in itertools.product(*grid.values())]
     listed = [dict(_flatten(point)) for point in points]
-    return (combined if grid or not listed else []) + listed
+    found = (combined if grid or not listed else []) + listed
+    if any("run.seed" in point for point in found):
+        raise BadInput(f"{path}: run.seed: is no setting of a point; write seeds = [0, 1, 2]")
+    return found
 
 
 def _flatten(table: Table, before: str = "") -> Iterator[tuple[str, Value]]:
@@ -200,9 +226,9 @@ class Sweep:
         if signals.received is not None:
             raise Interrupted(signals.received)
 
-    def runs(self) -> dict[str, list[Run]]:
+    def runs(self) -> Groups:
         """The finished runs by label."""
-        groups: dict[str, list[Run]] = {}
+        groups: Groups = {}
         for trial in self.trials:
             if trial.done:
                 groups.setdefault(trial.label, []).append(read_run(trial.folder, trial.experiment))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from airfeel.experiment.compare import shared_blocks
 from airfeel.experiment.figures import Band
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import shared
 from airfeel.experiment.readings import column, held, over_seeds
-from airfeel.experiment.report.runs import Groups
 from airfeel.experiment.runner import Run
 
 Array = np.ndarray
@@ -33,7 +33,7 @@ def accuracy_by(groups: Groups, name: str, limit: int) -> dict[str, Band]:
     group's curve ends where the first of its runs does.
     """
     ends = {label: min(float(r.columns[name][-1]) for r in runs) for label, runs in groups.items()}
-    keep = {*ends.values(), shared_blocks(groups)} if name == "resource_blocks" else ends.values()
+    keep = {*ends.values(), shared(groups)} if name == "resource_blocks" else ends.values()
     measured = np.concatenate([_measured(r, name) for runs in groups.values() for r in runs])
     grid = thin(np.unique(measured), limit, [k for k in keep if not math.isnan(k)])
     curves = {}

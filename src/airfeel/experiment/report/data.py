@@ -8,16 +8,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from airfeel.experiment.compare import Line, lines, shared_blocks, verdict
 from airfeel.experiment.figures import Band
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge, ended, shared, spent
 from airfeel.experiment.readings import accuracy_at, column, mean_and_spread, round_mean
 from airfeel.experiment.report import Json
+from airfeel.experiment.report.arithmetic import backend, computed_by
 from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach
 from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
-from airfeel.experiment.report.runs import Groups, extra_columns
+from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.report.styles import styles
 from airfeel.experiment.runner import Run
+from airfeel.experiment.standing import Line, lines, verdict
 from airfeel.experiment.store import VERSION
 from airfeel.types import Reason
 
@@ -27,15 +30,15 @@ _ALL_POINTS = 60_000  # of a chart with many groups
 _WINDOWS = 400  # of a curve by round
 
 
-def page_data(groups: Groups) -> dict[str, Json]:
+def page_data(groups: Groups, judge: Judge | None = None) -> dict[str, Json]:
     """The page's data: groups in the order of the comparison, numbers ready for JSON."""
-    table = lines(groups)
+    table = lines(groups, judge)
     groups = {line.label: groups[line.label] for line in table}
     limit = max(min(_POINTS, _ALL_POINTS // len(groups)), 100)
     looks = styles([line.label for line in table], [line.free for line in table])
     return {
         "version": VERSION,
-        "blocks": _number(shared_blocks(groups)),
+        "blocks": _number(shared(groups)),
         "groups": [
             {"label": line.label, "free": line.free, "seeds": line.seeds, **asdict(look)}
             for line, look in zip(table, looks, strict=True)
@@ -59,16 +62,21 @@ def page_data(groups: Groups) -> dict[str, Json]:
     }
 
 
-def comparison(groups: Groups, spare: Sequence[Run] = ()) -> dict[str, Json]:
+def comparison(
+    groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None
+) -> dict[str, Json]:
     """The comparison as a table for other programs."""
-    table, blocks = lines(groups), shared_blocks(groups)
+    by, blocks = (judge or Judge()).settled(groups), shared(groups)
+    table = lines(groups, by)
     return {
         "airfeel": VERSION,
         "resource_blocks": _number(blocks),
-        "verdict": verdict(table, blocks),
+        "judge": {"by": by.by, "at": _exact(by.at)},
+        "verdict": verdict(table, by),
+        "computed_by": computed_by(groups),
         "groups": [
-            {key: _exact(value) for key, value in asdict(line).items()}
-            | {"runs": [asdict(run_facts(run)) for run in groups[line.label]]}
+            {key: _clean(value) for key, value in asdict(line).items()}
+            | {"runs": [_clean(asdict(run_facts(run))) for run in groups[line.label]]}
             | _more(groups, line.label)
             for line in table
         ],
@@ -115,8 +123,10 @@ class RunFacts:
     seed: int
     rounds: int
     resource_blocks: int
+    joules: float
     test_accuracy: float
     stopped: str
+    backend: str
 
 
 def run_facts(run: Run) -> RunFacts:
@@ -126,8 +136,10 @@ def run_facts(run: Run) -> RunFacts:
         seed=run.experiment.run.seed,
         rounds=int(run.columns["round"][-1]),
         resource_blocks=int(run.columns["resource_blocks"][-1]),
+        joules=float(spent(run, "joules")[-1]),
         test_accuracy=accuracy_at(run.columns),
-        stopped=str(run.summary.get("reason", "not finished")),
+        stopped=ended(run),
+        backend=backend(run),
     )
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from airfeel.experiment.compare import Line, lines, shared_blocks
 from airfeel.experiment.figures import (
     ORANGE,
     PRINT,
@@ -24,13 +23,16 @@ from airfeel.experiment.figures import (
     legend_below,
     save,
 )
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge, shared
 from airfeel.experiment.readings import column
 from airfeel.experiment.report.curves import accuracy_by, each_round
 from airfeel.experiment.report.devices import Devices, devices
-from airfeel.experiment.report.runs import Groups, extra_columns
+from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.report.styles import Style, styles
-from airfeel.experiment.report.summary import tex
 from airfeel.experiment.runner import Run
+from airfeel.experiment.sheets import tex
+from airfeel.experiment.standing import Line, lines
 from airfeel.types import BadInput
 
 if TYPE_CHECKING:
@@ -61,12 +63,14 @@ class _Series:
     free: bool
 
 
-def save_figures(groups: Groups, folder: Path, formats: list[str]) -> list[Path]:
+def save_figures(
+    groups: Groups, folder: Path, formats: list[str], judge: Judge | None = None
+) -> list[Path]:
     """Every figure that the rows can fill, in each format, as folder/name.format."""
     paths = []
     for suffix in formats:
         with drawn(PRINT):
-            for name, figure in _figures(groups, tex if suffix == "pgf" else _no_math):
+            for name, figure in _figures(groups, tex if suffix == "pgf" else _no_math, judge):
                 paths.append(_save(figure, folder / f"{name}.{suffix}"))
     return paths
 
@@ -86,9 +90,11 @@ def _no_math(label: str) -> str:
     return label.replace("$", r"\$")
 
 
-def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, "Figure"]]:
+def _figures(
+    groups: Groups, text: Callable[[str], str], judge: Judge | None
+) -> Iterator[tuple[str, "Figure"]]:
     """Name and figure, one after the other."""
-    table = lines(groups)
+    table = lines(groups, judge)
     groups = {line.label: groups[line.label] for line in table}
     looks = styles([line.label for line in table], [line.free for line in table])
     pairs = enumerate(zip(table, looks, strict=True))
@@ -113,7 +119,7 @@ def _figures(groups: Groups, text: Callable[[str], str]) -> Iterator[tuple[str, 
     if overlap:
         kept = [s for s, label in zip(series, groups, strict=True) if label in overlap]
         yield "mask-overlap", _by_round(overlap, kept, "mask_overlap", "mask overlap")
-    if not np.isnan(shared_blocks(groups)):
+    if not np.isnan(shared(groups)):
         yield from _costs(groups, series)
     for name in extra_columns(groups):
         title = text(f"{name.replace('_', ' ')} per round")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from airfeel.experiment import record
+from airfeel.experiment.groups import Groups
 from airfeel.experiment.record import Record
 from airfeel.experiment.report import Json
-from airfeel.experiment.report.runs import Groups
 from airfeel.types import Reason
 
 ROUNDS = 200  # at most so many on a page

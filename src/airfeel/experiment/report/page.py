@@ -6,32 +6,37 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from string import Template
 
-from airfeel.experiment.compare import Line, lines
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.optional import needed
 from airfeel.experiment.report import Json
+from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.report.data import page_data, run_facts
-from airfeel.experiment.report.runs import Groups, lacks
-from airfeel.experiment.report.summary import said, summary_rows
+from airfeel.experiment.report.runs import lacks
+from airfeel.experiment.report.summary import said, whole_sheet
 from airfeel.experiment.runner import Run
+from airfeel.experiment.standing import Line, lines
 
 _SCRIPTS = ("charts.js", "budget.js", "inspector.js")
 
 
-def page(groups: Groups, spare: Sequence[Run] = ()) -> str:
+def page(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) -> str:
     """The report of some groups of runs as an HTML document."""
     folder = resources.files("airfeel.experiment.report") / "assets"
-    table = lines(groups)
+    table = lines(groups, judge)
+    sheet = whole_sheet(groups, judge)
+    notes = [*computed_by(groups), *lacks(groups)]
     count = sum(len(runs) for runs in groups.values())
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         title=html.escape(", ".join(_schemes(groups, table))),
-        verdict=html.escape(said(groups)),
-        lacks="".join(f'<p class="note">{html.escape(each)}</p>' for each in lacks(groups)),
+        verdict=html.escape(said(groups, judge)),
+        lacks="".join(f'<p class="note">{html.escape(each)}</p>' for each in notes),
         about=f"{count} run{'s' * (count != 1)} in {len(table)} group{'s' * (len(table) != 1)}",
-        summary=_table(*summary_rows(groups)),
+        summary=_table(sheet.head, sheet.rows),
         runs=_table(*_run_rows(groups, spare)),
         css=(folder / "page.css").read_text("utf-8"),
         plotly=needed("plotly.offline").get_plotlyjs(),
-        data=embed(page_data(groups)),
+        data=embed(page_data(groups, judge)),
         script="\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
     )
 
@@ -52,14 +57,25 @@ def _schemes(groups: Groups, table: Sequence[Line]) -> list[str]:
 
 
 def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
-    head = ["group", "seed", "rounds", "blocks", "accuracy %", "stopped by", "folder"]
+    head = [
+        "group",
+        "seed",
+        "rounds",
+        "blocks",
+        "accuracy %",
+        "stopped by",
+        "computed by",
+        "folder",
+    ]
     named = [(label, run) for label, runs in groups.items() for run in runs]
     named += [("left out: same settings and seed as another", run) for run in spare]
     rows = []
     for label, run in named:
         f = run_facts(run)
         numbers = [f"{f.seed}", f"{f.rounds:,}", f"{f.resource_blocks:,}"]
-        rows.append([label, *numbers, f"{100 * f.test_accuracy:.1f}", f.stopped, f.folder])
+        rows.append(
+            [label, *numbers, f"{100 * f.test_accuracy:.1f}", f.stopped, f.backend, f.folder]
+        )
     return head, rows
 
 

@@ -1,26 +1,16 @@
-"""From folders to groups of runs that differ in the seed only, each with a telling label."""
+"""From folders to runs as far as they got, in groups that differ in the seed only."""
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from airfeel.catalogue import Value
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.deciding import settings_that_decide
-from airfeel.experiment.fields import Changes
-from airfeel.experiment.readings import not_alike
+from airfeel.experiment.groups import Groups, group
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
 from airfeel.experiment.stored import open_run
 from airfeel.types import BadInput
-
-Groups = dict[str, list[Run]]
-
-# What may differ between two runs of one group.
-_ASIDE = (Changes.NOTHING, Changes.RECORDS, Changes.SEED)
 
 
 def find(places: Sequence[Path]) -> list[Path]:
@@ -44,22 +34,6 @@ def read(folder: Path) -> Run:
     if fault:
         raise BadInput(f"{folder}/rounds.csv: {fault}")
     return run
-
-
-def group(runs: Iterable[Run]) -> tuple[Groups, list[Run]]:
-    """Runs by label, by seed; and those left out since another has the same settings and seed."""
-    same: dict[str, list[Run]] = {}
-    spare = []
-    for run in sorted(runs, key=_progress, reverse=True):
-        key = json.dumps(flat(settings_that_decide(run.experiment, _ASIDE)), sort_keys=True)
-        peers = same.setdefault(key, [])
-        if any(run.experiment.run.seed == peer.experiment.run.seed for peer in peers):
-            spare.append(run)
-        else:
-            peers.append(run)
-    members = [sorted(peers, key=lambda r: r.experiment.run.seed) for peers in same.values()]
-    names = _labels([peers[0].experiment for peers in members])
-    return dict(sorted(zip(names, members, strict=True))), spare
 
 
 def load(places: Sequence[Path]) -> tuple[Groups, list[Run]]:
@@ -90,7 +64,7 @@ def lacks(groups: Groups) -> list[str]:
     return [
         f"{'All groups' if len(who) == len(groups) else ', '.join(who)}: {what}"
         for what, who in notes.items()
-    ] + not_alike(groups)
+    ]
 
 
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
@@ -100,48 +74,3 @@ def _fault(columns: dict[str, np.ndarray]) -> str | None:
     if math.isnan(columns["test_accuracy"][0]):
         return "has no test accuracy to report on (regression?)"
     return None
-
-
-def _progress(run: Run) -> tuple[bool, int]:
-    return bool(run.summary), int(run.columns["round"][-1])
-
-
-def flat(sections: Mapping[str, Mapping[str, Value]]) -> dict[str, Value]:
-    """Settings by section as section.key.
-
-    >>> flat({"scheme": {"bits": 8}, "run": {}})
-    {'scheme.bits': 8}
-    """
-    return {
-        f"{name}.{key}": value for name, keys in sections.items() for key, value in keys.items()
-    }
-
-
-def _labels(experiments: Sequence[Experiment]) -> list[str]:
-    """The scheme's name, with the settings that tell groups of one scheme apart."""
-    every = [flat(settings_that_decide(e, _ASIDE)) for e in experiments]
-    labels = []
-    for e, own in zip(experiments, every, strict=True):
-        peers = [other for other in every if other["scheme.name"] == own["scheme.name"]]
-        differ = [key for key in own if any(other[key] != own[key] for other in peers)]
-        words = [f"{key.partition('.')[2]}={_short(own[key])}" for key in differ]
-        labels.append(e.scheme.name + (f" ({', '.join(words)})" if words else ""))
-    return _unique(labels)
-
-
-def _short(value: Value) -> str:
-    text = "none" if value is None else json.dumps(value) if isinstance(value, bool) else str(value)
-    return text if len(text) <= 24 else text[:23] + "…"
-
-
-def _unique(labels: list[str]) -> list[str]:
-    """Labels that were cut short to the same text are numbered."""
-    seen: dict[str, int] = {}
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-    count = dict.fromkeys(seen, 0)
-    unique = []
-    for label in labels:
-        count[label] += 1
-        unique.append(f"{label} #{count[label]}" if seen[label] > 1 else label)
-    return unique

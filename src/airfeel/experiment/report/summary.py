@@ -1,38 +1,88 @@
-"""The comparison as a table: for the terminal (Markdown) and for a paper (LaTeX, booktabs)."""
+"""The comparison as tables: for the terminal, for a page, as Markdown and for a paper."""
 
 import math
-import re
 from collections.abc import Sequence
 
-from airfeel.experiment.compare import lines, percent, shared_blocks, starving, verdict
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.readings import mean_and_spread, round_mean
-from airfeel.experiment.report.runs import Groups, extra_columns
+from airfeel.experiment.report.arithmetic import computed_by
+from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.runner import Run
+from airfeel.experiment.sheets import Sheet
+from airfeel.experiment.standing import Line, lines, number, starving, verdict
 
-_FEW = 5
+_METHOD = "mean ± standard deviation over seeds"
+_PAIRED = (
+    "differences to the first are paired by seed, with 95 % intervals (Student t; bootstrap: BCa); "
+    "p-values of no difference by Holm for all comparisons with the first"
+)
 
 
-def summary_rows(groups: Groups) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the comparison, best first, free references last."""
-    blocks = shared_blocks(groups)
-    at = "accuracy %" + (f" at {blocks:,.0f} blocks" if blocks == blocks else "")
-    more = extra_columns(groups)
-    head = ["scheme", at, "final accuracy %", "rounds", "blocks", "blocks per round", "heard"]
-    head += [f"{name} per round" for name in more]
+def standing_sheet(groups: Groups, table: Sequence[Line], judge: Judge) -> Sheet:
+    """A row for each group, best first, free references last."""
+    more, early = extra_columns(groups), any(line.early for line in table)
+    final = [] if judge.by == "final" else ["final accuracy %"]
+    head = ["scheme", judge.head, *final, "rounds", "blocks", "blocks per round", "heard"]
+    head += ["ended early"] * early + [f"{name} per round" for name in more]
     rows = [
         [
             line.label + (" (free)" if line.free else ""),
-            percent(line.accuracy, line.accuracy_spread),
-            percent(line.final, line.final_spread),
+            _score(line, judge),
+            *(Judge("final").show(line.final, line.final_spread) for _ in final),
             f"{line.rounds:,.0f}",
             f"{line.blocks:,.0f}",
             f"{line.blocks_per_round:,.0f}",
             f"{line.scheduled:.0%}",
+            *([line.early] * early),
             *(_per_round(groups[line.label], name) for name in more),
         ]
-        for line in lines(groups)
+        for line in table
     ]
-    return head, rows
+    return Sheet(head, rows, [])
+
+
+def paired_sheet(table: Sequence[Line], judge: Judge) -> Sheet | None:
+    """Each group's difference to the first, seed by seed; None where there is nothing to pair."""
+    if all(math.isnan(line.p_holm) for line in table):
+        return None
+    boot = any(
+        line.difference and line.difference.boot_low == line.difference.boot_low for line in table
+    )
+    unit = "blocks" if judge.by == "target" else "points"
+    head = [
+        "scheme",
+        f"{unit} to the first [95 %]",
+        *["bootstrap 95 %"] * boot,
+        "p (Holm)",
+        "pairs",
+    ]
+    rows = []
+    for line in table:
+        d = line.difference
+        known = d is not None and not math.isnan(d.low)
+        cells = [""] * (len(head) - 1)
+        if d is not None and known:
+            interval = f"{number(d.mean, judge)} {_span(d.low, d.high, judge)}"
+            resampled = [_span(d.boot_low, d.boot_high, judge)] * boot
+            cells = [interval, *resampled, _probability(line.p_holm), str(d.n)]
+        rows.append([line.label, *cells])
+    return Sheet(head, rows, [])
+
+
+def _score(line: Line, judge: Judge) -> str:
+    if not line.there:
+        return "not reached"
+    some = f" ({line.there} of {line.seeds})" if line.there < line.seeds else ""
+    return judge.show(line.score, line.score_spread) + some
+
+
+def _span(low: float, high: float, judge: Judge) -> str:
+    return "" if math.isnan(low) else f"[{number(low, judge)}, {number(high, judge)}]"
+
+
+def _probability(p: float) -> str:
+    return "" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _per_round(runs: Sequence[Run], name: str) -> str:
@@ -42,59 +92,31 @@ def _per_round(runs: Sequence[Run], name: str) -> str:
     return f"{mean:.4g}" + ("" if math.isnan(spread) else f" ± {spread:.2g}")
 
 
-def said(groups: Groups) -> str:
-    """The verdict, of many groups only on the best few; and who starved."""
-    table = lines(groups)
-    paid = [line for line in table if not line.free]
-    few = paid[:_FEW] + [line for line in table if line.free]
-    more = f" {len(paid) - _FEW} more are in the table." if len(paid) > _FEW else ""
-    return " ".join([verdict(few, shared_blocks(groups)) + more, *starving(groups)])
+def whole_sheet(groups: Groups, judge: Judge | None = None) -> Sheet:
+    """Both in one table."""
+    by = (judge or Judge()).settled(groups)
+    table = lines(groups, by)
+    standing, paired = standing_sheet(groups, table, by), paired_sheet(table, by)
+    return standing if paired is None else standing.beside(paired)
 
 
-def markdown(groups: Groups) -> str:
-    """The comparison and its verdict as Markdown, aligned for a terminal."""
-    head, rows = summary_rows(groups)
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    rule = ["-" * widths[0], *("-" * (w - 1) + ":" for w in widths[1:])]
-    top, *body = [
-        [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        for row in cells
-    ]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in (top, rule, *body))
-    return f"{table}\n\n{said(groups)}\n"
+def said(groups: Groups, judge: Judge | None = None) -> str:
+    """The verdict, and who starved."""
+    by = (judge or Judge()).settled(groups)
+    return " ".join([verdict(lines(groups, by), by), *starving(groups)])
 
 
-def latex(groups: Groups) -> str:
-    """The comparison as a LaTeX tabular; needs the package booktabs."""
-    head, rows = summary_rows(groups)
-    texts = [[tex(cell) for cell in row] for row in (head, *rows)]
-    top, *body = [" & ".join(row) + r" \\" for row in texts]
-    return "\n".join(
-        [
-            r"% \usepackage{booktabs}; mean ± standard deviation over seeds",
-            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-            r"\toprule",
-            top,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
+def markdown(groups: Groups, judge: Judge | None = None) -> str:
+    """The comparison, its verdict, and what computed the runs, as Markdown."""
+    sheet = whole_sheet(groups, judge)
+    return (
+        "\n\n".join([sheet.markdown().rstrip(), said(groups, judge), *computed_by(groups)]) + "\n"
     )
 
 
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_TEX |= {c: f"\\{c}" for c in "&%$#_{}"} | {"±": r"$\pm$", "…": r"\dots{}", "<": r"\textless{}"}
-_TEX |= {">": r"\textgreater{}", "\n": " ", "\r": " "}
-
-
-def tex(text: str) -> str:
-    r"""Text that LaTeX sets as it is; the comma of thousands gets no space after it.
-
-    >>> print(tex("bits_8 (50%)"), tex("712,250"))
-    bits\_8 (50\%) 712{,}250
-    """
-    escaped = "".join(_TEX.get(c, c) for c in text)
-    return re.sub(r"(?<=\d),(?=\d{3})", "{,}", escaped)
+def latex(groups: Groups, judge: Judge | None = None) -> str:
+    """The comparison as a LaTeX tabular; needs the package booktabs."""
+    sheet = whole_sheet(groups, judge)
+    paired = [_PAIRED] if "p (Holm)" in sheet.head else []
+    notes = [rf"\usepackage{{booktabs}}; {_METHOD}", *paired]
+    return Sheet(sheet.head, sheet.rows, notes).latex()

@@ -6,25 +6,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airfeel.experiment import atomic
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.report.data import comparison
 from airfeel.experiment.report.figures import FORMATS, save_figures
 from airfeel.experiment.report.page import page
-from airfeel.experiment.report.runs import Groups
 from airfeel.experiment.report.summary import latex, markdown
+from airfeel.experiment.report.tidy import tidy
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput
 
 
 def write(
-    groups: Groups, out: Path, formats: Sequence[str] = ("html",), spare: Sequence[Run] = ()
+    groups: Groups,
+    out: Path,
+    formats: Sequence[str] = ("html",),
+    spare: Sequence[Run] = (),
+    judge: Judge | None = None,
 ) -> list[Path]:
-    """Write report.html, or figures and table.tex; and summary.json and summary.md beside them.
+    """Write report.html, or figures and table.tex; and summary.json, summary.md and runs.csv.
 
     Args:
         groups: runs by label, such as `airfeel.experiment.report.runs.load` or `run_all` give.
         out: the folder to write into; it is made if it is not there.
         formats: html for the page; pdf, svg, png or pgf for figures.
         spare: runs that were left out, to be named.
+        judge: what decides who is ahead; left out, accuracy at equally many resource blocks.
     """
     for name in formats:
         if name not in ("html", *FORMATS):
@@ -32,21 +39,23 @@ def write(
     if (out / "rounds.csv").exists():
         raise BadInput(f"--out {out}: is a run's own folder; name another one")
     texts = {
-        "summary.json": json.dumps(comparison(groups, spare), indent=2, allow_nan=False) + "\n",
-        "summary.md": markdown(groups),
+        "summary.json": json.dumps(comparison(groups, spare, judge), indent=2, allow_nan=False)
+        + "\n",
+        "summary.md": markdown(groups, judge),
+        "runs.csv": tidy(groups, judge),
     }
     figures = [name for name in formats if name != "html"]
     if figures:
-        texts["table.tex"] = latex(groups)
+        texts["table.tex"] = latex(groups, judge)
     if "html" in formats:
-        texts["report.html"] = page(groups, spare)
+        texts["report.html"] = page(groups, spare, judge)
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = [
             atomic.write(out / name, text.encode(errors="backslashreplace"), durable=False)
             for name, text in texts.items()  # names of folders need not be UTF-8
         ]
-        return paths[::-1] + save_figures(groups, out, figures)
+        return paths[::-1] + save_figures(groups, out, figures, judge)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 

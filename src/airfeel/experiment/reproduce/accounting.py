@@ -22,7 +22,7 @@ from airfeel.experiment.reproduce.slots import (
     ratio,
     spend_later,
 )
-from airfeel.experiment.reproduce.tables import Sheet
+from airfeel.experiment.sheets import Sheet
 from airfeel.types import BadInput
 
 BUDGET = 7.5e8

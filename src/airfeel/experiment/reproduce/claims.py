@@ -11,8 +11,8 @@ from airfeel.experiment.reproduce.curves import Curve, Found
 from airfeel.experiment.reproduce.measures import LOOKS, Reach, accuracy
 from airfeel.experiment.reproduce.paper_claims import CLAIMS, READINGS, Claim
 from airfeel.experiment.reproduce.slots import Uplink
-from airfeel.experiment.reproduce.tables import Sheet
 from airfeel.experiment.runner import Run
+from airfeel.experiment.sheets import Sheet
 from airfeel.experiment.summary import End
 
 HOLDS, SAME, FAILS = "holds", "same direction", "does not hold"

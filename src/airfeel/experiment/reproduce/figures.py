@@ -26,6 +26,7 @@ from airfeel.experiment.figures import (
     legend_below,
     save,
 )
+from airfeel.experiment.groups import Groups
 from airfeel.experiment.readings import accuracy_band, column
 from airfeel.experiment.report.curves import each_round
 from airfeel.experiment.reproduce.curves import SETS, Curve, Found
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Groups = dict[str, list[Run]]
 _WINDOWS, _FEW = 200, 60
 _DPI = 160
 # Colours of Okabe and Ito by scheme; variants of one scheme differ in shade and dashes.

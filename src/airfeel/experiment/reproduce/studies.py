@@ -1,10 +1,10 @@
 """Studies the paper does not have, drawn from the runs of a sweep."""
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from airfeel.catalogue import Value
 from airfeel.errors import BadInput, shorten
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
+from airfeel.experiment.groups import Groups, deciding, flat, peers, unique, varied
+from airfeel.experiment.judge import Judge, budget, ended
 from airfeel.experiment.readings import accuracy_at, column, mean_and_spread
-from airfeel.experiment.report.runs import find, flat, read
+from airfeel.experiment.report.maps import Axis, over_settings
+from airfeel.experiment.report.runs import find, read
 from airfeel.experiment.reproduce.curves import essence
-from airfeel.experiment.reproduce.figures import COLOURS, Groups, starvation_figure, write
-from airfeel.experiment.reproduce.tables import Sheet
+from airfeel.experiment.reproduce.figures import COLOURS, starvation_figure, write
 from airfeel.experiment.runner import Run
+from airfeel.experiment.sheets import Sheet
+from airfeel.experiment.standing import lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,32 +38,56 @@ _SYMBOLS = {
     "training.local_steps": "H",
 }
 _SCHEMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
-_Point = TypeVar("_Point", tuple[str, int, float], tuple[str, float, float])  # of a study
+_GRID = ("scheme.global_sparsity", "scheme.local_sparsity")
+_OVERLAP = (
+    *("data.partition", "data.classes_per_device", "data.alpha"),
+    *("training.local_steps", "scheme.global_sparsity"),
+)
 _BURN_IN = 0.2  # of the rounds: masks of the first ones say little
 
 
-def draw(kind: str, places: Sequence[Path], path: Path) -> tuple[Path, Sheet]:
-    """The figure of a study (overlap, grid or starvation) and its numbers."""
+def draw(
+    kind: str, places: Sequence[Path], path: Path, judge: Judge | None = None
+) -> tuple[Path, Sheet]:
+    """The figure of a study (overlap, grid or starvation) and its numbers.
+
+    Runs are put together where they differ in the seed alone; what else varies has panels and
+    columns of its own.
+    """
     runs = [read(folder) for folder in find(places)]
+    groups = {str(i): mates for i, mates in enumerate(peers(runs)[0])}
     if kind == "overlap":
-        return write(lambda: _overlap(runs), path), _overlap_sheet(runs)
+        return write(lambda: _overlap(groups), path), _overlap_sheet(groups)
     if kind == "grid":
-        return write(lambda: _grid(runs), path), _grid_sheet(runs)
-    groups = by_difference(runs)
-    return write(lambda: starvation_figure(groups), path), _starvation_sheet(groups)
+        by = judge or _at_budget(groups)
+        axis = Axis(*_GRID, names=_SYMBOLS | _SCHEMES)
+        return write(lambda: over_settings(groups, by, axis), path), _grid_sheet(groups, by)
+    named = by_difference(runs)
+    return write(lambda: starvation_figure(named), path), _starvation_sheet(named)
 
 
 def by_difference(runs: Sequence[Run]) -> Groups:
     """Runs by where they differ from what most of them have, such as `α = 4`; seeds together."""
-    every = [flat(essence(run.experiment)) for run in runs]
+    members = peers(runs)[0]
+    every = [flat(essence(mates[0].experiment)) for mates in members for _ in mates]
     usual = {key: Counter(repr(f.get(key)) for f in every).most_common(1)[0][0] for key in every[0]}
-    groups: Groups = defaultdict(list)
-    for run, own in zip(runs, every, strict=True):
+    labels = []
+    for mates in members:
+        own = flat(essence(mates[0].experiment))
         differ = [key for key in usual if repr(own.get(key)) != usual[key]]
-        words = [f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(own[k])}" for k in differ]
-        groups[", ".join(words) or "unchanged"].append(run)
-    first = sorted(groups, key=lambda label: (label != "unchanged", label))
+        labels.append(_words(differ, own) or "unchanged")
+    for label in {x for x in labels if labels.count(x) > 1}:  # they differ in what no curve knows
+        alike = [i for i, x in enumerate(labels) if x == label]
+        differ = varied([members[i][0].experiment for i in alike])
+        for i in alike:
+            labels[i] += f" ({_words(differ, deciding(members[i][0].experiment))})"
+    groups = dict(zip(unique(labels), members, strict=True))
+    first = sorted(groups, key=lambda label: (not label.startswith("unchanged"), label))
     return {label: groups[label] for label in first}
+
+
+def _words(keys: Sequence[str], own: Mapping[str, Value]) -> str:
+    return ", ".join(f"{_SYMBOLS.get(k, k.partition('.')[2])} = {_short(own.get(k))}" for k in keys)
 
 
 def _short(value: Value) -> str:
@@ -68,14 +96,29 @@ def _short(value: Value) -> str:
     return "none" if value is None else str(value)
 
 
-def _over_seeds(
-    runs: Sequence[Run], measure: Callable[[Run], float], key: Callable[[Experiment], _Point]
-) -> dict[_Point, tuple[float, float]]:
-    """Mean and spread of a number of each run, by key."""
-    values = defaultdict(list)
-    for run in runs:
-        values[key(run.experiment)].append(measure(run))
-    return {k: mean_and_spread(v) for k, v in sorted(values.items())}
+def _besides(groups: Groups, axes: Sequence[str]) -> dict[str, str]:
+    """What varies besides the axes of a study, in words for each group; empty for nothing."""
+    own = {label: deciding(runs[0].experiment) for label, runs in groups.items()}
+    vary = varied([runs[0].experiment for runs in groups.values()])
+    rest = [key for key in vary if key not in axes]
+    return {label: _words(rest, settings) for label, settings in own.items()}
+
+
+def _early(groups: Groups) -> dict[str, str]:
+    """Which runs of each group ended before their time."""
+    return {line.label: line.early for line in lines(groups, Judge("final"))}
+
+
+def _with(
+    head: Sequence[str],
+    rows: Mapping[str, Sequence[str]],
+    notes: Sequence[str],
+    **columns: Mapping[str, str],
+) -> Sheet:
+    """A sheet, with those further columns that say anything."""
+    said = {name.replace("_", " "): cells for name, cells in columns.items() if any(cells.values())}
+    whole = [(*row, *(cells[label] for cells in said.values())) for label, row in rows.items()]
+    return Sheet((*head, *said), whole, notes)
 
 
 def _mean_overlap(run: Run) -> float:
@@ -90,28 +133,31 @@ def _split(e: Experiment) -> str:
     return "i.i.d." if e.data.partition == "iid" else f"Dirichlet({e.data.alpha:g})"
 
 
-def _overlap_points(runs: Sequence[Run]) -> dict[tuple[str, int, float], tuple[float, float]]:
-    return _over_seeds(
-        runs, _mean_overlap, lambda e: (_split(e), e.training.local_steps, e.scheme.global_sparsity)
-    )
+def _overlap_points(groups: Groups) -> dict[str, tuple[str, int, float, float, float]]:
+    """Panel, H, φ[g], and the mean overlap with its spread, of each group."""
+    besides = _besides(groups, _OVERLAP)
+    found = {}
+    for label, runs in groups.items():
+        e = runs[0].experiment
+        panel = ", ".join(filter(None, (_split(e), besides[label])))
+        values = mean_and_spread([_mean_overlap(run) for run in runs])
+        found[label] = (panel, e.training.local_steps, e.scheme.global_sparsity, *values)
+    return dict(sorted(found.items(), key=lambda item: item[1][:3]))
 
 
-def _overlap(runs: Sequence[Run]) -> "Figure":
+def _overlap(groups: Groups) -> "Figure":
     """Overlap against φ[g], a line for each H, a panel for each split; dotted: masks by chance."""
-    points = _overlap_points(runs)
-    splits = sorted({k[0] for k in points}, reverse=True)
+    points = list(_overlap_points(groups).values())
+    splits = sorted({p[0] for p in points}, reverse=True)
     figure, panels = canvas(4.2 * len(splits), 3.4, len(splits))
     for axes, split in zip(panels, splits, strict=True):
-        steps = sorted({k[1] for k in points if k[0] == split})
+        steps = sorted({p[1] for p in points if p[0] == split})
         for colour, h in zip(COLOURS * len(steps), steps, strict=False):
-            line = {k[2]: v for k, v in points.items() if k[:2] == (split, h)}
-            mean, spread = np.array(list(line.values())).T
+            share, mean, spread = np.array([p[2:] for p in points if p[:2] == (split, h)]).T
             bars = np.nan_to_num(spread)
             label = f"H = {h}"
-            axes.errorbar(
-                list(line), mean, bars, color=colour, marker="o", ms=4, capsize=2, label=label
-            )
-        shares = sorted({k[2] for k in points})
+            axes.errorbar(share, mean, bars, color=colour, marker="o", ms=4, capsize=2, label=label)
+        shares = sorted({p[2] for p in points})
         chance = np.geomspace(shares[0], shares[-1])
         axes.plot(chance, chance, color=RULE, ls=":", lw=1.2, label="by chance")
         axes.set(xscale="log", ylim=(0, 1), title=split, xlabel="φ[g], share in the global mask")
@@ -122,74 +168,47 @@ def _overlap(runs: Sequence[Run]) -> "Figure":
     return figure
 
 
-def _overlap_sheet(runs: Sequence[Run]) -> Sheet:
-    rows = [
-        (split, str(h), f"{share:g}", _pair(mean, spread, ".3f"))
-        for (split, h, share), (mean, spread) in _overlap_points(runs).items()
-    ]
+def _overlap_sheet(groups: Groups) -> Sheet:
+    rows = {
+        label: (_split(groups[label][0].experiment), str(h), f"{share:g}", _pair(mean, sd, ".3f"))
+        for label, (_, h, share, mean, sd) in _overlap_points(groups).items()
+    }
     note = f"Mean over the rounds after the first {_BURN_IN:.0%}, ± standard deviation over seeds."
-    return Sheet(("data", "H", "φ[g]", "mask overlap"), rows, [note])
+    besides, early = _besides(groups, _OVERLAP), _early(groups)
+    head = ("data", "H", "φ[g]", "mask overlap")
+    return _with(head, rows, [note], besides=besides, ended_early=early)
 
 
-def _budget(runs: Sequence[Run]) -> float:
-    """Resource blocks at which a grid is read: the runs' own budget, or what all have reached."""
-    budgets = {run.experiment.slots * run.experiment.radio.subchannels for run in runs}
-    if len(budgets) == 1 and math.isfinite(budget := budgets.pop()):
-        return budget
-    used = [float(run.columns["resource_blocks"][-1]) for run in runs]
-    return min((b for b in used if b > 0), default=math.inf)
-
-
-def _grid_points(runs: Sequence[Run]) -> dict[tuple[str, float, float], tuple[float, float]]:
-    budget = _budget(runs)
-    return _over_seeds(
-        runs,
-        lambda run: 100.0 * accuracy_at(run.columns, budget),
-        lambda e: (e.scheme.name, e.scheme.global_sparsity, e.scheme.local_sparsity),
+def _at_budget(groups: Groups) -> Judge:
+    """A grid is read at the budget that all its runs were given, else where all have been."""
+    budgets = {budget(run) for runs in groups.values() for run in runs}
+    return (
+        Judge("blocks", budgets.pop()) if len(budgets) == 1 and max(budgets) < math.inf else Judge()
     )
 
 
-def _grid(runs: Sequence[Run]) -> "Figure":
-    """Accuracy at an equal budget for each (φ[g], φ[l]), a panel for each scheme."""
-    points = _grid_points(runs)
-    schemes = list(dict.fromkeys(k[0] for k in points))
-    across, down = sorted({k[1] for k in points}), sorted({k[2] for k in points})
-    size = (1.0 + len(schemes) * (0.85 * len(across) + 0.8), 1.5 + 0.55 * len(down))
-    figure, panels = canvas(*size, len(schemes))
-    values = [v[0] for v in points.values()]
-    low, high = min(values), max(values)
-    for axes, scheme in zip(panels, schemes, strict=True):
-        table = np.array(
-            [[points.get((scheme, g, f), (math.nan, math.nan))[0] for g in across] for f in down]
+def _grid_sheet(groups: Groups, judge: Judge) -> Sheet:
+    by = judge.settled(groups)
+    rows = {}
+    for line in lines(groups, by):
+        e = groups[line.label][0].experiment.scheme
+        some = f" ({line.there} of {line.seeds} runs)" if line.there < line.seeds else ""
+        rows[line.label] = (
+            _SCHEMES.get(e.name, e.name),
+            f"{e.global_sparsity:g}",
+            f"{e.local_sparsity:g}",
+            by.show(line.score, line.score_spread) + some,
+            f"{line.scheduled:.0%}",
         )
-        image = axes.imshow(
-            table, cmap="cividis", vmin=low, vmax=high, aspect="auto", origin="lower"
-        )
-        for y, x in np.argwhere(~np.isnan(table)):
-            dark = table[y, x] < (low + high) / 2
-            text = _pair(*points[scheme, across[x], down[y]], ".1f").replace(" ± ", "\n± ")
-            axes.text(x, y, text, ha="center", va="center", fontsize=7, color="wk"[not dark])
-        axes.set_xticks(range(len(across)), [f"{g:g}" for g in across])
-        axes.set_yticks(range(len(down)), [f"{f:g}" for f in down])
-        axes.grid(False)
-        axes.set(xlabel="φ[g]", ylabel="φ[l]", title=_SCHEMES.get(scheme, scheme))
-    blocks = _budget(runs)
-    figure.colorbar(image, ax=panels, label=f"accuracy (%) at {blocks:,.0f} blocks", shrink=0.9)
-    return figure
+    order = sorted(rows, key=lambda label: _place(groups[label][0].experiment))
+    head = ("scheme", "φ[g]", "φ[l]", by.head, "devices heard")
+    note = "± standard deviation over seeds; – where no run got there."
+    besides, early = _besides(groups, ("scheme.name", *_GRID)), _early(groups)
+    return _with(head, {k: rows[k] for k in order}, [note], besides=besides, ended_early=early)
 
 
-def _grid_sheet(runs: Sequence[Run]) -> Sheet:
-    heard = _over_seeds(
-        runs,
-        lambda run: run.columns["scheduled"][1:].mean() / run.experiment.training.devices,
-        lambda e: (e.scheme.name, e.scheme.global_sparsity, e.scheme.local_sparsity),
-    )
-    rows = [
-        (_SCHEMES.get(k[0], k[0]), f"{k[1]:g}", f"{k[2]:g}", _pair(*v, ".1f"), f"{heard[k][0]:.0%}")
-        for k, v in _grid_points(runs).items()
-    ]
-    note = f"At {_budget(runs):,.0f} resource blocks; ± standard deviation over seeds."
-    return Sheet(("scheme", "φ[g]", "φ[l]", "accuracy %", "devices heard"), rows, [note])
+def _place(e: Experiment) -> tuple[str, float, float]:
+    return e.scheme.name, e.scheme.global_sparsity, e.scheme.local_sparsity
 
 
 def _starvation_sheet(groups: Groups) -> Sheet:
@@ -208,7 +227,7 @@ def _starvation_sheet(groups: Groups) -> Sheet:
                 f"{np.mean([100 * (h == 0).mean() for h in heard]):.0f} %",
                 f"{np.mean([100 * accuracy_at(run.columns) for run in runs]):.1f}",
                 f"{np.mean([run.columns['resource_blocks'][-1] for run in runs]):.3g}",
-                ", ".join(sorted({str(r.summary.get("reason", "not finished")) for r in runs})),
+                ", ".join(sorted({ended(r) for r in runs})),
             )
         )
     head = ("changed", "seeds", "rounds", "heard at first", "at last", "idle", "accuracy %")

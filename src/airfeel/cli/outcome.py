@@ -1,0 +1,106 @@
+"""What compare, sweep and report share: their options, and what they tell and write."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from airfeel.experiment import judge as judges
+from airfeel.experiment.groups import Groups, varied
+from airfeel.experiment.judge import Judge
+from airfeel.experiment.report.arithmetic import computed_by
+from airfeel.experiment.report.maps import Axis, save_map
+from airfeel.experiment.report.summary import paired_sheet, standing_sheet
+from airfeel.experiment.report.write import write
+from airfeel.experiment.sheets import show
+from airfeel.experiment.standing import lines, starving, verdict
+from airfeel.types import BadInput
+
+JudgeBy = Annotated[str, typer.Option("--judge", metavar="WHAT", help=judges.HELP)]
+Label = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD=NEW",
+        help="Another name for a group or a setting in tables and figures; may be repeated.",
+    ),
+]
+
+
+def tell(groups: Groups, judge: Judge, console: Console) -> None:
+    """The table, the differences seed by seed, and the verdict."""
+    by = judge.settled(groups)
+    table = lines(groups, by)
+    show(console, standing_sheet(groups, table, by))
+    paired = paired_sheet(table, by)
+    if paired:
+        console.print()
+        show(console, paired)
+        console.print()
+    for sentence in (verdict(table, by), *starving(groups), *computed_by(groups)[1:]):
+        console.print(sentence, highlight=False, markup=False)
+
+
+def page(groups: Groups, out: Path, judge: Judge) -> None:
+    """Write the report beside the runs, where what it needs is installed."""
+    try:
+        paths = write(groups, out, judge=judge)
+    except BadInput as error:
+        typer.echo(f"no report page: {error}")
+    else:
+        typer.echo(f"report in {paths[0]}")
+
+
+_FIGURES = ("pdf", "svg", "png")
+X = Annotated[
+    str | None, typer.Option("--x", metavar="SETTING", help="Draw the results over this setting.")
+]
+Y = Annotated[
+    str | None, typer.Option("--y", metavar="SETTING", help="With --x: a heat map over both.")
+]
+Color = Annotated[
+    str | None, typer.Option("--color", metavar="SETTING", help="With --x: a line for each value.")
+]
+
+
+def chosen(x: str | None, y: str | None, color: str | None, labels: dict[str, str]) -> Axis | None:
+    """The figure over settings that was asked for, if any."""
+    if x is None and (y or color):
+        raise BadInput(f"--{'y' if y else 'color'} {y or color}: needs --x too")
+    return None if x is None else Axis(x, y, color, labels)
+
+
+def draw(
+    groups: Groups, judge: Judge, axis: Axis | None, out: Path, formats: Sequence[str]
+) -> None:
+    """Draw it into a folder, as PNG where no format of figures was asked for."""
+    if axis is not None:
+        kinds = [name for name in formats if name in _FIGURES] or ["png"]
+        for path in save_map(groups, judge, axis, out, kinds):
+            typer.echo(f"wrote {path}")
+
+
+def names(labels: Sequence[str] | None) -> dict[str, str]:
+    """OLD=NEW pairs; the last = parts them, since names of groups hold some."""
+    pairs = {}
+    for text in labels or ():
+        old, equals, new = text.rpartition("=")
+        if not equals or not old or not new:
+            raise BadInput(f"--label {text!r:.200}: must be OLD=NEW")
+        pairs[old] = new
+    return pairs
+
+
+def renamed(groups: Groups, labels: dict[str, str]) -> Groups:
+    """The groups by their new names, refused where one is unknown or would fall on another."""
+    vary = varied([runs[0].experiment for runs in groups.values()])
+    schemes = {runs[0].experiment.scheme.name for runs in groups.values()}
+    for old in labels:
+        if old not in groups and old not in vary and old not in schemes:
+            known = ", ".join([*groups, *vary])
+            raise BadInput(f"--label {old}: must be one of {known:.200}")
+    found = {labels.get(label, label): runs for label, runs in groups.items()}
+    if len(found) < len(groups):
+        raise BadInput("--label: two groups would have the same name")
+    return found
