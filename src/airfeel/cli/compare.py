@@ -31,7 +31,7 @@ def compare(
     seeds: Annotated[str, typer.Option(help="Such as 0..4 (five seeds) or 0,3,7.")] = "0",
     set_: Set = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/compare"),
-    fresh: Annotated[bool, typer.Option(help="Delete what is there, and run again.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Delete what is there and run again.")] = False,
     data_dir: DataDir = None,
     judge: JudgeBy = "blocks",
     label: Label = None,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airfeel.catalogue import name_of
+from airfeel.catalogues import INVITES
 from airfeel.experiment.config import Experiment
-from airfeel.radio.invite import Anyone, Everyone
 from airfeel.types import BadInput, Scheme
 
 _DEVICE = 120  # bytes of a device's shard beside its samples: an array, and a place in a tuple
@@ -52,7 +52,7 @@ def round_needs(e: Experiment, dim: int, buffers: int = 0, invited: int = 0) -> 
         e: the settings.
         dim: D, parameters of the model; 0 where it is not known yet.
         buffers: arrays [N D] that the codec's memory keeps.
-        invited: devices that train in every round after round 0, in which all do.
+        invited: devices that are sure to train in each round after round 0, in which all do.
     """
     t, devices, channels = e.training, e.training.devices, e.radio.subchannels
     number = 8 if t.dtype == "float64" else 4
@@ -96,10 +96,9 @@ def check_model(e: Experiment, dim: int) -> None:
 
 def check_scheme(e: Experiment, dim: int, scheme: Scheme) -> None:
     """Refuse what does not fit once the scheme's memory is there, in RAM or on the disk."""
-    buffers, everyone = len(scheme.codec.memory.buffers), e.training.devices
-    if not isinstance(scheme.invite, Everyone | Anyone):
-        everyone = min(getattr(scheme.invite, "scheduled", 0), everyone)
-    check(round_needs(e, dim, buffers, everyone), available(), _model(e, dim))
+    buffers, everyone = len(scheme.codec.memory.buffers), INVITES.find("everyone")
+    invited = e.training.devices if type(scheme.invite) is everyone else 0
+    check(round_needs(e, dim, buffers, invited), available(), _model(e, dim))
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free
     check([file_need(e, dim, buffers)], free, _model(e, dim), f"free in {folder}")

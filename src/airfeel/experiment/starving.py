@@ -6,7 +6,7 @@ It is judged by rows, as they are stored, and before the first round by a rehear
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -150,17 +150,23 @@ class Watch:
 
     def begin(self, experiment: Experiment, world: World) -> None:
         self._e = experiment
-        self._rows: dict[int, Row] = {}  # by round: one that is played again counts once
+        self._first: int | None = None  # round that was seen: a resumed run has earlier ones
+        self._silent: dict[int, Row] = {}  # by round: one that is played again counts once
         self._told = False
 
     def row(self, row: Row) -> None:
-        self._rows[int(row["round"])] = row
-        if self._told or row["scheduled"]:
+        now = int(row["round"])
+        if now == 0 or self._told:
             return
-        found = hunger(_columns(self._rows.values()))
+        self._first = now if self._first is None else min(self._first, now)
+        if row["scheduled"]:
+            return
+        self._silent[now] = row
+        found = Hunger(len(self._silent), now - self._first + 1, math.nan)
         if found.starving:
             self._told = True
-            tell(f"round {row['round']}: {words(self._e, found, last=True)}")
+            found = replace(found, excess=hunger(_columns(self._silent.values())).excess)
+            tell(f"round {now}: {words(self._e, found, last=True)}")
 
     def end(self, summary: Facts) -> None:
         pass
@@ -173,7 +179,7 @@ def _columns(rows: Iterable[Row]) -> dict[str, np.ndarray]:
 
 
 def _times(factor: float) -> str:
-    return f"{factor:.2g} times" if factor < 10.0 else f"{factor:,.0f} times"
+    return f"{factor:,.0f} times" if 10.0 <= factor < 1e6 else f"{factor:.2g} times"
 
 
 def _down(number: float) -> float:
