@@ -1,4 +1,4 @@
-"""What rows, checkpoints and progress cost: the demo's runs in a folder with a display, or without.
+"""What rows, checkpoints, syncing and progress cost: the demo's runs in a folder, or without.
 
     python benchmarks/store.py [--turns 5] [--out DIR]
 
@@ -28,14 +28,20 @@ from rich.console import Console
 
 import airfeel
 from airfeel.cli.compare import compare
+from airfeel.experiment import atomic, origin
 from airfeel.experiment.progress import Display
+from airfeel.experiment.seals import Growing
 from airfeel.experiment.store import Store, facts
 
 SCHEMES, SEEDS = ("tcs-h", "tcs-d", "top-k", "fedavg"), range(3)
 WAYS = ("in memory", "as in the demo", "a checkpoint every 20 rounds")
 TOLD = ("rows", "checkpoints", "progress")  # what is aimed at: 2 % of the time
+SAFE = ("syncing", "rows and their checksums", "what computes the run")  # again: 2 %
 Spent = Counter[tuple[str, str]]  # seconds by way and part
 PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
+    ("syncing", atomic, ("_sync",)),
+    ("rows and their checksums", Growing, ("append", "fault")),
+    ("what computes the run", origin, ("arithmetic",)),
     ("opening the folder", Store, ("__init__",)),
     ("rows", Store, ("add", "_flush")),
     ("recorded rounds", Store, ("_keep",)),
@@ -169,9 +175,9 @@ def main() -> None:
     print(f"`make demo`: {seconds:.2f} s, after {statistics.median(starts):.2f} s of imports.")
     print("What it waited for, as a share of the former:")
     named = [part for part, *_ in PARTS]
-    for name, some in (*((part, [part]) for part in named), (TOLD, list(TOLD)), ("all", named)):
+    for some in (*([part] for part in named), TOLD, SAFE, named):
         shares = [sum(waited[part] for part in some) / seconds for seconds, waited in demos]
-        print(f"- {name if isinstance(name, str) else ', '.join(name)}: {shown(shares)}")
+        print(f"- {'all' if some is named else ', '.join(some)}: {shown(shares)}")
     print("", *table(turns), sep="\n")
 
 

@@ -14,7 +14,7 @@ from airfeel.experiment.checkpoint import NEWEST, PREVIOUS
 from airfeel.experiment.readings import arithmetic, computed_by, not_alike
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.page import page
-from airfeel.experiment.store import fingerprint
+from airfeel.experiment.store import Store, fingerprint
 from airfeel.experiment.stored import open_run
 from airfeel.types import BadInput
 from small import small
@@ -142,12 +142,15 @@ def test_a_checkpoint_of_an_older_version_resumes_with_one_warning(cut, whole):
     saved = [checkpoint.read(cut / name) for name in (PREVIOUS, NEWEST)]
     for each in saved:
         checkpoint.write(cut, replace(each, sums={}, origin=None))
-    (cut / "facts.json").write_text("{}")
+    (cut / "facts.json").write_text('{"commit": "abc"}')
+    with Store(cut, settings(), resume=True):
+        assert (cut / NEWEST).exists()
     with pytest.warns(UserWarning, match="does not tell settings and backend") as said:
         run = airfeel.resume(cut)
     assert len(said) == 1
     assert content(cut) == whole
     assert [step["from_round"] for step in arithmetic(run)] == [5]
+    assert json.loads((cut / "facts.json").read_text())["commit"] == "abc"
 
 
 # --- arithmetic

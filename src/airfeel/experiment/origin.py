@@ -70,13 +70,18 @@ def from_facts(facts: Table) -> Origin | None:
     return Origin(settings, tuple(steps))
 
 
-def read(folder: Path) -> Origin | None:
-    """The origin that a run's facts.json tells; None where it tells none."""
+def stored_facts(folder: Path) -> Table:
+    """What a run's facts.json tells; empty where it cannot be read."""
     try:
         facts = json.loads((folder / "facts.json").read_text("utf-8"))
-        return from_facts(facts)
-    except (OSError, ValueError, AttributeError, TypeError):
-        return None
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def read(folder: Path) -> Origin | None:
+    """The origin that a run's facts.json tells; None where it tells none."""
+    return from_facts(stored_facts(folder))
 
 
 def backend(known: Origin | None) -> str | None:

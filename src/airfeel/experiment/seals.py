@@ -65,17 +65,15 @@ class Growing:
         self._total.update(content)
         self.size += len(content)
 
-    def check(self) -> None:
-        """Refuse to go on where the file is not there any more, or another is in its place."""
+    def fault(self) -> str | None:
+        """What somebody else has done to the file; None if it is as it was written."""
         try:
-            there = os.stat(self.path)
+            there = self.path.stat()
         except OSError:
-            there = None
-        same = there is not None and os.path.samestat(there, os.fstat(self._file.fileno()))
-        if not same:
-            raise BadInput(f"{self.path}: was removed or replaced while the run was under way")
-        if there is not None and there.st_size != self.size:
-            raise BadInput(f"{self.path}: was written to by another while the run was under way")
+            return f"{self.path}: was removed"
+        if not os.path.samestat(there, os.fstat(self._file.fileno())):
+            return f"{self.path}: was replaced"
+        return None if there.st_size == self.size else f"{self.path}: was changed"
 
     def close(self) -> None:
         """Write what waits, and let go of the file."""

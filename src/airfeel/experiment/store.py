@@ -140,8 +140,8 @@ class Store:
     def _open(self, e: Experiment, resume: bool) -> None:
         if resume:
             self.found, self.faults = checkpoint.newest(self.folder)
-        spoilt = bool(self.found and self.faults)
-        known = self._known(e) if resume else None
+        source = PREVIOUS if self.faults else NEWEST
+        known = self._known(e, source) if resume else None
         at, past = (self.found.state.round, known) if self.found else (0, None)
         steps = origin.gone_on(past, self._here, at, allow=self._other, folder=self.folder)
         self.origin = Origin(settings_that_decide(e), steps)
@@ -150,13 +150,13 @@ class Store:
         self._settings = (self.folder / "config.toml").read_bytes()
         self._waiting: list[tuple[Row, Report | None, bool]] = []
         self._due = time.monotonic() + _SECONDS
-        if spoilt:  # the next checkpoint must not push the whole one out
+        if self.found and source == PREVIOUS:  # the next checkpoint must not push it out
             (self.folder / NEWEST).unlink(missing_ok=True)
         self._files = {name: self._table(name) for name in ROWS}
 
-    def _known(self, e: Experiment) -> Origin | None:
+    def _known(self, e: Experiment, source: str) -> Origin | None:
         """What the checkpoint, or facts.json before there is one, knows of the run's origin."""
-        name = (PREVIOUS if self.faults else NEWEST) if self.found else "facts.json"
+        name = source if self.found else "facts.json"
         known = self.found.origin if self.found else origin.read(self.folder)
         if known:
             known.check(e, self.folder / name)
@@ -166,7 +166,8 @@ class Store:
 
     def _begin(self, e: Experiment, new: bool) -> None:
         """Facts and settings, on the disk at once: without them a folder is of another run."""
-        told = facts() | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
+        begun = origin.stored_facts(self.folder) if self.found else {}
+        told = (begun or facts()) | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
         texts = {"facts.json": json.dumps(told, indent=2)}
         texts |= {"config.toml": as_toml(e)} if new else {}
         atomic.write_all({self.folder / name: text.encode() for name, text in texts.items()})
@@ -185,16 +186,16 @@ class Store:
 
     def save(self, state: State, buffers: Mapping[str, Tensor]) -> None:
         """A checkpoint of everything up to now."""
-        self._flush()
         self._check()
+        self._flush()
         sizes = {name: file.size for name, file in self._files.items()}
         made = Checkpoint(state, buffers, sizes, self._sums(), self.origin)
         checkpoint.write(self.folder, made, self._take_loose())
 
     def finish(self, summary: dict[str, Any], model: dict[str, Tensor]) -> None:
         """The final model, then the summary: a run that has one is complete."""
-        self._flush()
         self._check()
+        self._flush()
         parameters = save(model)
         sums = {"config.toml": _sum(self._settings), **self._sums()}
         sums["model.safetensors"] = _sum(parameters)
@@ -214,15 +215,13 @@ class Store:
 
     def _check(self) -> None:
         """Stop where a file was taken away or replaced: what is written now would be lost."""
+        faults = [file.fault() for file in self._files.values()]
         path = self.folder / "config.toml"
-        for file in self._files.values():
-            file.check()
-        try:
-            same = path.read_bytes() == self._settings
-        except OSError:
-            same = False
-        if not same:
-            raise BadInput(f"{path}: was changed or removed while the run was under way")
+        if not path.is_file() or path.read_bytes() != self._settings:
+            faults.append(f"{path}: was changed or removed")
+        for fault in filter(None, faults):
+            self._waiting.clear()
+            raise BadInput(f"{fault} while the run was under way")
 
     def __enter__(self) -> "Store":
         return self
