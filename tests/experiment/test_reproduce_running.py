@@ -256,3 +256,53 @@ def test_studies_are_drawn_and_told(tmp_path, kind):
     assert (folder / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
     rows = (folder / f"{kind}.csv").read_text("utf-8").splitlines()
     assert len(rows) == 4  # a head, and a row for each group of runs that differ in the seed alone
+
+
+def stored_grid(folder, **changes):
+    """Two points of a grid with two seeds each, other settings as told."""
+    for share in (0.1, 0.3):
+        for seed in (0, 1):
+            scheme = {"global_sparsity": share} | changes.get("scheme", {})
+            sections = changes | {"scheme": scheme, "run": {"seed": seed}}
+            name = f"{share}-{seed}-{len(list(folder.glob('*')))}"
+            run(small(**({"training": {"rounds": 3}} | sections)), folder / name)
+
+
+def test_a_grid_parts_runs_that_differ_in_anything_else(tmp_path):
+    pytest.importorskip("matplotlib")
+    for noise in (1e-6, 1e-3):
+        stored_grid(tmp_path, radio={"noise": noise})
+    told = cli("study", "grid", "--from", tmp_path, "--out", tmp_path / "f" / "grid.png")
+    assert told.exit_code == 0, told.output
+    rows = list(csv.DictReader((tmp_path / "f" / "grid.csv").read_text("utf-8").splitlines()))
+    assert len(rows) == 4
+    assert {row["besides"] for row in rows} == {"noise = 1e-06", "noise = 0.001"}
+
+
+def test_a_grid_marks_what_did_not_get_there(tmp_path):
+    pytest.importorskip("matplotlib")
+    stored_grid(tmp_path, budget={"slots": 100_000})
+    folders = sorted(path.parent for path in tmp_path.glob("*/summary.json"))
+    for folder in folders:  # the first point used its budget up with one seed, and stalled with one
+        path = folder / "summary.json"
+        reason = "stalled" if folder == folders[1] else "budget"
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"reason": reason}))
+    told = cli("study", "grid", "--from", tmp_path, "--out", tmp_path / "f" / "grid.png")
+    assert told.exit_code == 0, told.output
+    rows = list(csv.DictReader((tmp_path / "f" / "grid.csv").read_text("utf-8").splitlines()))
+    shown = [row["accuracy % at 800,000 blocks"] for row in rows]
+    assert shown[0].endswith(" (1 of 2 runs)")
+    assert "(" not in shown[1]
+    assert [row["ended early"] for row in rows] == ["1 of 2 stalled after 3 rounds", ""]
+    final = cli("study", "grid", "--from", tmp_path, "--judge", "final")
+    assert "of 2 runs" not in final.output
+
+
+def test_a_study_of_starvation_never_puts_two_lengths_together(tmp_path):
+    for i, rounds in enumerate((2, 2, 3)):
+        run(small(run={"seed": i}, training={"rounds": rounds}), tmp_path / str(i))
+    groups = by_difference([read(tmp_path / str(i)) for i in range(3)])
+    assert {k: len(v) for k, v in groups.items()} == {
+        "unchanged (rounds = 2)": 2,
+        "unchanged (rounds = 3)": 1,
+    }
