@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE / "attacker")]
+sys.path.extend([str(HERE.parent), str(HERE), str(HERE / "attacker")])
 
 from attacks import NAMES
 from test_processes import SETTINGS, check, load_runner, told, wait_until
