@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.extend([str(HERE.parent), str(HERE), str(HERE / "attacker")])
+sys.path.append(str(HERE.parent))
+sys.path.append(str(HERE))
+sys.path.append(str(HERE / "attacker"))
 
 from attacks import NAMES
 from test_processes import SETTINGS, check, load_runner, told, wait_until
