@@ -14,14 +14,36 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent))
-sys.path.append(str(HERE))
-sys.path.append(str(HERE / "attacker"))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from attacks import NAMES
-from test_processes import SETTINGS, check, load_runner, told, wait_until
+from attacks import NAMES  # noqa: E402
+from test_processes import SETTINGS, check, load_runner, told, wait_until  # noqa: E402
 
 ATTACKER, CLAIMED = 3, 1
+# On the path of one SuperNode alone, where Python imports it at its start: the mod of its ClientApp
+# is turned when it is loaded.
+HOOK = f"""
+import importlib.abc, importlib.util, sys
+
+class Turncoat(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "airfeel.flower.mod":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+
+        def turned(module):
+            load(module)
+            sys.path.insert(0, {str(HERE)!r})
+            import attacks
+            attacks.turn(module)
+
+        spec.loader.exec_module = turned
+        return spec
+
+sys.meta_path.insert(0, Turncoat())
+"""
 _LIMIT = 1800.0  # seconds for everything; it ends when it ends
 
 
@@ -32,11 +54,13 @@ def besiege(folder: Path, attacks: list[str]) -> str:
     with runner.Federation(folder) as federation:
         federation.register([f"device-{n}" for n in range(4)])
         federation.register(["claimant"])
-        path = os.pathsep.join([str(HERE / "attacker"), os.environ.get("PYTHONPATH", "")])
-        env = {"PYTHONPATH": path, "AIRFEEL_ATTACKS": ",".join(attacks)}
+        (folder / "hook").mkdir()
+        (folder / "hook" / "sitecustomize.py").write_text(HOOK, "utf-8")
+        path = os.pathsep.join([str(folder / "hook"), os.environ.get("PYTHONPATH", "")])
+        turned = {"PYTHONPATH": path, "AIRFEEL_ATTACKS": ",".join(attacks)}
+        turned["AIRFEEL_ATTACKS_FOLDER"] = str(folder)
         for n in range(4):
-            more = {**env, "AIRFEEL_ATTACKS_FOLDER": str(folder)} if n == ATTACKER else {}
-            federation.start_node(n, 4, **more)
+            federation.start_node(n, 4, **(turned if n == ATTACKER else {}))
         federation.start_node(CLAIMED, 4, name="claimant")
         refused(federation, runner)
         run = federation.submit(told(settings, folder / "out"), _LIMIT)

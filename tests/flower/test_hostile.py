@@ -2,7 +2,6 @@
 
 import logging
 
-import hostile
 import numpy as np
 import pytest
 import torch
@@ -11,6 +10,8 @@ from small import small
 
 pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[flower]"')
 
+import attacks
+import hostile
 from federation import Town, client_app, initial, step, strategy
 from flwr.app import ConfigRecord
 from flwr.proto.node_pb2 import NodeInfo
@@ -18,6 +19,7 @@ from test_faults import altered, oracle, settled
 
 from airfeel.experiment.build import build
 from airfeel.flower import AirMod, NormBound
+from airfeel.flower.patient import Patient
 from airfeel.flower.replies import forgiving
 from airfeel.types import BadInput
 
@@ -52,6 +54,53 @@ def test_the_check_finds_a_reply_that_gets_through():
     far = next(h for h in (hostile.hostile_reply(rng) for _ in range(500)) if "far" in h.name)
     with pytest.raises(AssertionError, match="changed what the honest devices get"):
         siege.check(far)
+
+
+def test_the_attacks_on_the_deployment_are_lost_replies_here_too(heard, caplog):
+    siege = hostile.Siege(heard)
+    alone = {attacks.replay, attacks.error, attacks.unreadable}  # these need a process of their own
+    for attack in set(attacks.ATTACKS) - alone:
+        caplog.clear()
+
+        def change(reply, past, attack=attack):
+            attack(reply.content)
+            return [reply]
+
+        siege.check(hostile.Hostile(attack.__name__, change))
+        assert "node 1002 (device 2): " in caplog.text
+
+
+class Failing(Town):
+    """A grid that cannot unpack the replies of some nodes, or is not there at all."""
+
+    failing, raises = (), ValueError("noise")
+
+    def push_messages(self, messages):
+        self.waiting = {f"m{i}": message for i, message in enumerate(messages)}
+        return list(self.waiting)
+
+    def pull_messages(self, ids):
+        (i,) = ids
+        if self.waiting[i].metadata.dst_node_id in self.failing:
+            raise self.raises
+        return [self._ask(self.waiting[i])]
+
+
+def test_a_reply_that_flower_cannot_unpack_takes_no_other_with_it(heard, tmp_path, caplog):
+    town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
+    air, arrays = strategy(heard), initial(heard)
+    arrays = step(air, Patient(town), 1, arrays)
+    town.failing = (1002,)
+    arrays = step(air, Patient(town), 2, arrays)
+    assert "node 1002: ValueError, noise; its reply is lost" in caplog.text
+    assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
+
+
+def test_a_superlink_that_is_gone_is_no_lost_reply(heard, tmp_path):
+    town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
+    town.failing, town.raises = (1002,), ConnectionError("gone")
+    with pytest.raises(ConnectionError):
+        step(strategy(heard), Patient(town), 1, initial(heard))
 
 
 def test_a_lost_reply_is_one_line_that_names_node_device_and_fault(heard, caplog):
