@@ -14,6 +14,7 @@ from airfeel.cli.compare import parse_seeds
 from airfeel.cli.run import DataDir, stopping
 from airfeel.experiment.judge import HELP, parse_judge
 from airfeel.experiment.progress import Display
+from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
@@ -103,6 +104,7 @@ def _command(which: str) -> Callable[..., None]:
 def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
     paper = curves()
     stored, _ = match(places, paper.values())
+    notes = [*notes, *(computed_by(stored) if stored else [])]
     if which == "bits":
         sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
     else:
