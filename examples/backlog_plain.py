@@ -31,7 +31,7 @@ def shares(sigma2, e, g, budget):
     low, high = 0.0, max(g)
     while energy_of(at(high), sigma2, e, g) > budget:
         low, high = high, 2.0 * high
-    for _ in range(200):
+    for _ in range(100):
         middle = (low + high) / 2.0
         if energy_of(at(middle), sigma2, e, g) > budget:
             low = middle
