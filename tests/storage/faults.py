@@ -1,6 +1,6 @@
 """Disks that lie and writers that are careless: what the simulator must find."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from unittest import mock
@@ -12,7 +12,7 @@ from scenarios import scenario
 from airfeel.experiment import atomic
 
 Spoil = Callable[[Sequence[Operation]], list[Operation]]
-_REAL = atomic.write_all
+_REAL = atomic.write
 
 
 def carry_out(
@@ -36,23 +36,23 @@ def _no_folder_is_synced(log: Sequence[Operation]) -> list[Operation]:
 
 
 def _in_place(
-    files: Mapping[Path, bytes | memoryview], loose: Iterable[Path] = (), *, durable: bool = True
-) -> None:
+    path: Path, content: bytes | memoryview, loose: Iterable[Path] = (), *, durable: bool = True
+) -> Path:
     """Write over the old file, and wait for the disk afterwards."""
-    for path, content in files.items():
-        path.write_bytes(content)
-    atomic._sync([*loose, *files, *{path.parent for path in files}])
+    path.write_bytes(content)
+    atomic._sync([path, path.parent, *loose, *(each.parent for each in loose)])
+    return path
 
 
-def _other_way_round(
-    files: Mapping[Path, bytes | memoryview], loose: Iterable[Path] = (), *, durable: bool = True
-) -> None:
-    """The summary before the model."""
-    _REAL(dict(reversed(files.items())), loose, durable=durable)
+def _alone(
+    path: Path, content: bytes | memoryview, loose: Iterable[Path] = (), *, durable: bool = True
+) -> Path:
+    """Wait for the file itself, and not for what it builds on."""
+    return _REAL(path, content, durable=durable)
 
 
-def _writer(write_all: Callable[..., None]) -> Callable[[], AbstractContextManager[object]]:
-    return lambda: mock.patch.object(atomic, "write_all", write_all)
+def _writer(write: Callable[..., Path]) -> Callable[[], AbstractContextManager[object]]:
+    return lambda: mock.patch.object(atomic, "write", write)
 
 
 _WAYS: dict[str, tuple[Spoil, Callable[[], AbstractContextManager[object]]]] = {
@@ -60,5 +60,5 @@ _WAYS: dict[str, tuple[Spoil, Callable[[], AbstractContextManager[object]]]] = {
     "no sync": (_no_sync, nullcontext),
     "no folder is synced": (_no_folder_is_synced, nullcontext),
     "in place": (list, _writer(_in_place)),
-    "summary first": (list, _writer(_other_way_round)),
+    "alone": (list, _writer(_alone)),
 }

@@ -67,7 +67,7 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
     content = save(tensors, {"facts": facts, "sha256": _digest(tensors, facts)})
     if (folder / NEWEST).exists():
         os.replace(folder / NEWEST, folder / PREVIOUS)
-    atomic.write_all({folder / NEWEST: content}, loose)
+    atomic.write(folder / NEWEST, content, loose)
 
 
 def read(path: Path) -> Checkpoint:

@@ -129,14 +129,15 @@ class Store:
         if folder.exists() and not fresh:
             self._look(resume)
         try:
-            atomic.make_folder(folder)
+            new = {path for path in folder.parents if not path.exists()}
+            folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(folder / ".lock")
             self._lock.acquire(timeout=0)
         except Timeout as error:
             raise BadInput(f"{folder}: another process is writing this run") from error
         except OSError as error:
             raise BadInput(f"--out {folder}: cannot be written ({error.strerror})") from error
-        self._loose: set[Path] = set()  # written, but perhaps not on the disk yet
+        self._loose = {folder, *new}  # made or written, but perhaps not on the disk yet
         try:
             if fresh:
                 _clear(folder)
@@ -196,9 +197,11 @@ class Store:
         """Facts and settings, on the disk at once: without them a folder is of another run."""
         begun = origin.stored_facts(self.folder) if self.found else {}
         told = (begun or facts()) | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
-        texts = {"facts.json": json.dumps(told, indent=2)}
-        texts |= {"config.toml": as_toml(e)} if new else {}
-        atomic.write_all({self.folder / name: text.encode() for name, text in texts.items()})
+        content = json.dumps(told, indent=2).encode()
+        self._loose.add(atomic.write(self.folder / "facts.json", content, durable=not new))
+        if new:
+            atomic.write(self.folder / "config.toml", as_toml(e).encode(), self._loose)
+            self._loose = set()
 
     def _table(self, name: str) -> Growing:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
@@ -229,9 +232,8 @@ class Store:
         sums["model.safetensors"] = _sum(parameters)
         told = summary | facts() | {"arithmetic": self.origin.arithmetic, "files": sums}
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
-        last = {"model.safetensors": parameters, "summary.json": text.encode()}
-        files = {self.folder / name: content for name, content in last.items()}
-        atomic.write_all(files, self._take_loose())
+        self._loose.add(atomic.write(self.folder / "model.safetensors", parameters, durable=False))
+        atomic.write(self.folder / "summary.json", text.encode(), self._take_loose())
 
     def _take_loose(self) -> list[Path]:
         """Files to be on the disk before the next checkpoint is; clears the list."""
