@@ -1,9 +1,9 @@
 """Replies of a node that means harm, and what must come of each of them: nothing.
 
 `hostile_reply(rng)` makes one, `Siege.check(reply)` plays a round with it; `make fuzz` and
-`test_hostile_replies.py` do so for as long as they like. The round has been asked, the five honest devices
-have answered, and the sixth sends what it likes in place of its own answer. The round's state must
-be, byte for byte, that of the round in which this device was lost on the way.
+`test_hostile_replies.py` do so for as long as they like. The round has been asked, the five honest
+devices have answered, and the sixth sends what it likes in place of its own answer. The round's
+state must be, byte for byte, that of the round in which this device was lost on the way.
 """
 
 import copy
