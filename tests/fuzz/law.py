@@ -137,7 +137,7 @@ def _arguments(arguments: list[str]) -> None:
         lines = [line for line in err.getvalue().splitlines() if "warning:" not in line]
         if lines and lines[0].startswith("airfeel: "):
             raise BadInput(_one_line("\n".join(lines).removeprefix("airfeel: ")))
-        if "Usage:" not in err.getvalue() + out.getvalue():
+        if not any(word in err.getvalue() + out.getvalue() for word in ("Usage:", "─ Error ─")):
             raise Broken(f"exit code {code} with {err.getvalue()[-300:]!r}")
 
 
