@@ -89,18 +89,19 @@ class Failing(Town):
 def test_a_reply_that_flower_cannot_unpack_takes_no_other_with_it(heard, tmp_path, caplog):
     town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
     air, arrays = strategy(heard), initial(heard)
-    arrays = step(air, Patient(town), 1, arrays)
+    arrays = step(air, Patient(town, air.fleet.who), 1, arrays)
     town.failing = (1002,)
-    arrays = step(air, Patient(town), 2, arrays)
-    assert "node 1002: ValueError, noise; its reply is lost" in caplog.text
+    arrays = step(air, Patient(town, air.fleet.who), 2, arrays)
+    assert "node 1002 (device 2): ValueError, noise; its reply is lost" in caplog.text
     assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
 
 
 def test_a_superlink_that_is_gone_is_no_lost_reply(heard, tmp_path):
     town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
     town.failing, town.raises = (1002,), ConnectionError("gone")
+    air = strategy(heard)
     with pytest.raises(ConnectionError):
-        step(strategy(heard), Patient(town), 1, initial(heard))
+        step(air, Patient(town, air.fleet.who), 1, initial(heard))
 
 
 def test_a_lost_reply_is_one_line_that_names_node_device_and_fault(heard, caplog):

@@ -145,6 +145,10 @@ class Fleet:
         for node in nodes:
             self._met.pop(node, None)
 
+    def who(self, node: int) -> str:
+        """A node in words, with the device that it is, if it is one."""
+        return _who(node, self._met[node]) if node in self._met else f"node {node}"
+
     def hopeless(self, spoke: Collection[int], not_finite: Collection[int]) -> bool:
         """Whether all devices there are have no finite update any more, one after the other.
 
