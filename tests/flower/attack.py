@@ -17,33 +17,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from attacks import NAMES  # noqa: E402
+from hook import path_with_hook  # noqa: E402
 from test_processes import SETTINGS, check, load_runner, told, wait_until  # noqa: E402
 
 ATTACKER, CLAIMED = 3, 1
-# On the path of one SuperNode alone, where Python imports it at its start: the mod of its ClientApp
-# is turned when it is loaded.
-HOOK = f"""
-import importlib.abc, importlib.util, sys
-
-class Turncoat(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name != "airfeel.flower.mod":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        load = spec.loader.exec_module
-
-        def turned(module):
-            load(module)
-            sys.path.insert(0, {str(HERE)!r})
-            import attacks
-            attacks.turn(module)
-
-        spec.loader.exec_module = turned
-        return spec
-
-sys.meta_path.insert(0, Turncoat())
-"""
 _LIMIT = 1800.0  # seconds for everything; it ends when it ends
 
 
@@ -54,11 +31,7 @@ def besiege(folder: Path, attacks: list[str]) -> str:
     with runner.Federation(folder) as federation:
         federation.register([f"device-{n}" for n in range(4)])
         federation.register(["claimant"])
-        (folder / "hook").mkdir()
-        (folder / "hook" / "sitecustomize.py").write_text(HOOK, "utf-8")
-        path = os.pathsep.join([str(folder / "hook"), os.environ.get("PYTHONPATH", "")])
-        turned = {"PYTHONPATH": path, "AIRFEEL_ATTACKS": ",".join(attacks)}
-        turned["AIRFEEL_ATTACKS_FOLDER"] = str(folder)
+        turned = {"AIRFEEL_ATTACKS": ",".join(attacks), "AIRFEEL_ATTACKS_FOLDER": str(folder)}
         for n in range(4):
             federation.start_node(n, 4, **(turned if n == ATTACKER else {}))
         federation.start_node(CLAIMED, 4, name="claimant")
@@ -96,6 +69,7 @@ def main() -> None:
     """All attacks, one training."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["PYTHONPATH"] = path_with_hook(Path(folder))
         log = besiege(Path(folder), NAMES)
     for line in log.splitlines():
         if "reply is lost" in line or "takes no part" in line:

@@ -89,18 +89,19 @@ class Failing(Town):
 def test_a_reply_that_flower_cannot_unpack_takes_no_other_with_it(heard, tmp_path, caplog):
     town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
     air, arrays = strategy(heard), initial(heard)
-    arrays = step(air, Patient(town), 1, arrays)
+    arrays = step(air, Patient(town, air.fleet.who), 1, arrays)
     town.failing = (1002,)
-    arrays = step(air, Patient(town), 2, arrays)
-    assert "node 1002: ValueError, noise; its reply is lost" in caplog.text
+    arrays = step(air, Patient(town, air.fleet.who), 2, arrays)
+    assert "node 1002 (device 2): ValueError, noise; its reply is lost" in caplog.text
     assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
 
 
 def test_a_superlink_that_is_gone_is_no_lost_reply(heard, tmp_path):
     town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
     town.failing, town.raises = (1002,), ConnectionError("gone")
+    air = strategy(heard)
     with pytest.raises(ConnectionError):
-        step(strategy(heard), Patient(town), 1, initial(heard))
+        step(air, Patient(town, air.fleet.who), 1, initial(heard))
 
 
 def test_a_lost_reply_is_one_line_that_names_node_device_and_fault(heard, caplog):
@@ -289,6 +290,28 @@ def test_a_stranger_cannot_take_a_device_over_whose_node_is_there(heard, tmp_pat
     arrays = step(air, town, 2, arrays)
     assert "partition-id = 2: nodes 1002 and 4000 both have it" in caplog.text
     assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
+
+
+def test_a_node_that_objects_cannot_become_another_device(heard, tmp_path, caplog):
+    town = Town(client_app(heard, AirMod(folder=tmp_path)), 6)
+    air, arrays = strategy(heard), initial(heard)
+    arrays = step(air, town, 1, arrays)
+    town.nodes[1002].node_config["partition-id"] = 5  # which node 1005 is
+    town.nodes[4000] = town.newborn(4000, 2)
+    arrays = step(air, town, 2, arrays)
+    assert "node 1002 (device 2): says now that it is another" in caplog.text
+    assert air.fleet.node[5] == 1005
+
+
+def test_a_node_that_does_not_say_who_it_is_is_asked_ever_more_seldom(heard, tmp_path):
+    town = Town(client_app(heard, AirMod(keep_file=False)), 6)
+    town.nodes[1009] = town.newborn(1009, 9)  # no such device
+    air, arrays, asked = strategy(heard), initial(heard), []
+    for number in range(1, 9):
+        town.messages.clear()
+        arrays = step(air, town, number, arrays)
+        asked += [number for m in town.messages if m.metadata.dst_node_id == 1009]
+    assert asked == [1, 2, 4, 8]
 
 
 def test_an_answer_without_the_token_of_its_question_is_not_heard(heard, tmp_path, caplog):

@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[flower]"')
 
+from hook import path_with_hook
+
 from airfeel.engines.threads import Threads
 from airfeel.experiment.build import build
 from airfeel.experiment.load import experiment
@@ -43,6 +45,11 @@ def load_runner():
 @pytest.fixture(scope="module")
 def runner():
     return load_runner()
+
+
+@pytest.fixture(autouse=True)
+def patience_of_flower(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", path_with_hook(tmp_path))
 
 
 def told(settings, out):

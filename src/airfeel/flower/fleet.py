@@ -40,12 +40,16 @@ class Fleet:
     counted: dict[int, int] = field(default_factory=dict)  # last answer that was counted
     owner: dict[int, str] = field(default_factory=dict)  # of each device, whose key it is bound to
     _met: dict[int, int] = field(default_factory=dict)  # device of each node ever met
+    _meetings: int = 0
+    _failed: dict[int, int] = field(default_factory=dict)  # introductions of a node in a row
+    _next: dict[int, int] = field(default_factory=dict)  # meeting in which it is asked again
     _wild: set[int] = field(default_factory=set)  # without a finite update, since anybody spoke
 
     def meet(self, grid: Grid, nodes: Iterable[int]) -> tuple[int, int]:
         """Ask the nodes that are not known yet who they are; octets sent and received."""
         there = set(nodes)
-        strangers = [n for n in sorted(there) if self._strange(n, there)]
+        self._meetings += 1
+        strangers = [n for n in sorted(there) if self._strange(n, there) and self._due(n)]
         if not strangers:
             return 0, 0
         told, keys = Introductions(), self._keys(grid)
@@ -57,7 +61,12 @@ class Fleet:
         # Whoever is such a device already, and is still there, may object.
         claimed = {answer.device for answer in told.answers.values()} & self.node.keys()
         present = [self.node[d] for d in sorted(claimed) if self.node[d] in there]
-        told.ask(grid, self.session, [n for n in present if n not in told.answers], self.patience)
+        objecting = [n for n in present if n not in told.answers]
+        told.ask(grid, self.session, objecting, self.patience)
+        for node in objecting:
+            if node in told.answers and told.answers[node].device != self._met[node]:
+                _log.warning(f"{_who(node, self._met[node])}: says now that it is another")
+                del told.answers[node]
         claims: dict[int, list[int]] = {}
         for node in sorted(told.answers):
             claims.setdefault(told.answers[node].device, []).append(node)
@@ -66,7 +75,14 @@ class Fleet:
                 self._welcome(device, nodes[0], told.answers[nodes[0]].version, keys)
             else:
                 self._part(device, nodes)
+        for node in strangers:
+            self._failed[node] = 0 if node in self._met else self._failed.get(node, 0) + 1
+            self._next[node] = self._meetings + 2 ** self._failed[node] // 2
         return told.sent, told.received
+
+    def _due(self, node: int) -> bool:
+        """Whether to ask it again: ever more seldom, so that who does not answer costs little."""
+        return self._next.get(node, 0) <= self._meetings
 
     def _strange(self, node: int, there: set[int]) -> bool:
         """Whether it was never met, or was replaced by a node that is gone in its turn."""
@@ -128,6 +144,10 @@ class Fleet:
         self.node.pop(device, None)
         for node in nodes:
             self._met.pop(node, None)
+
+    def who(self, node: int) -> str:
+        """A node in words, with the device that it is, if it is one."""
+        return _who(node, self._met[node]) if node in self._met else f"node {node}"
 
     def hopeless(self, spoke: Collection[int], not_finite: Collection[int]) -> bool:
         """Whether all devices there are have no finite update any more, one after the other.

@@ -1,7 +1,7 @@
 """A grid that takes replies one by one: what cannot even be unpacked is a lost reply as well."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flwr.app import Message
@@ -14,10 +14,13 @@ _LINK = ("httpx", "httpcore", "grpc")  # whose errors are the SuperLink's: no no
 
 
 class Patient(Grid):
-    """Another grid. Flower's own gives up all replies where one node's cannot be unpacked."""
+    """Another grid. Flower's own gives up all replies where one node's cannot be unpacked.
 
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
+    who: names a node, and the device that it is, in the log.
+    """
+
+    def __init__(self, grid: Grid, who: Callable[[int], str]) -> None:
+        self.grid, self.who = grid, who
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
@@ -45,7 +48,7 @@ class Patient(Grid):
         except Exception as error:  # a stranger's octets may raise anything
             if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LINK:
                 raise
-            lose(f"node {node}", error)
+            lose(self.who(node), error)
             return None
 
     def set_run(self, run: Any) -> None:

@@ -117,7 +117,7 @@ class AirStrategy(Strategy):
         if evaluate_fn is not None:
             look = lambda number, arrays: evaluate_fn(number + before, arrays)  # noqa: E731
         result = super().start(
-            Patient(grid),
+            Patient(grid, self.fleet.who),
             (self.arrays if before else None) or initial_arrays,
             max(num_rounds - before, 0),
             timeout,
