@@ -16,9 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.cases import KINDS
-from fuzz.law import Broken, check, place
+from fuzz.law import TRIES, Broken, check, place
+from fuzz.nodes import NODES
 
 FOUND = Path(__file__).parent / "found"
+ALL = {**KINDS, **dict.fromkeys(NODES, lambda dice: dice.randrange(2**63))}
+TRIES.update(NODES)
 
 
 def keep(kind: str, case: object, fault: Broken) -> Path:
@@ -32,7 +35,7 @@ def keep(kind: str, case: object, fault: Broken) -> Path:
 
 def one(kind: str, seen: set[str]) -> bool:
     """Try one new case; whether it broke the law. Of faults that look alike, one is kept."""
-    case = KINDS[kind](random.Random())
+    case = ALL[kind](random.Random())
     try:
         check(kind, case)
     except Broken as fault:
@@ -52,7 +55,7 @@ def main() -> None:
     """Until Ctrl-C, or for so many seconds; exit code 1 if anything was found."""
     words = sys.argv[1:]
     seconds = float(words.pop(0)) if words and words[0].replace(".", "").isdigit() else float("inf")
-    kinds = words or list(KINDS)
+    kinds = words or list(ALL)
     logging.disable()
     tried: Counter[str] = Counter()
     seen: set[str] = set()

@@ -11,6 +11,7 @@ import pytest
 
 from fuzz.cases import KINDS
 from fuzz.law import TRIES, Broken, check, place
+from fuzz.nodes import NODES
 
 COUNTS = {
     "config": 5000,
@@ -43,7 +44,18 @@ def test_every_case_is_used_or_refused_in_one_line(kind, tmp_path):
 def test_what_was_found_once_is_not_found_again(path, tmp_path):
     found = json.loads(path.read_text("utf-8"))
     with place(tmp_path):
-        check(found["kind"], found["case"])
+        if found["kind"] in NODES:
+            NODES[found["kind"]](found["case"])
+        else:
+            check(found["kind"], found["case"])
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_what_nodes_send_and_keep_is_fuzzed_too(kind, tmp_path):
+    pytest.importorskip("flwr")
+    with place(tmp_path):
+        for seed in range(20):
+            NODES[kind](seed)
 
 
 def test_a_broken_law_is_noticed(tmp_path, monkeypatch):
