@@ -35,7 +35,7 @@ def test_seeds_are_ranges_lists_or_both():
         ("3..1", "must be a range"),
         ("", "must be a range"),
         ("a", "must be a range"),
-        ("0..3000000000", "at most 1,000 seeds"),
+        ("0..3000000000", "at most 10,000 seeds"),
         ("9" * 5000, "must be a range"),
     ],
 )
@@ -103,7 +103,8 @@ def test_a_tidy_table_has_a_row_per_run_and_a_column_per_setting_that_varies(swe
         assert float(row["joules"]) == pytest.approx(stored["energy_joules"])
         assert float(row["test_accuracy"]) == float(row["score"]) == stored["test_accuracy"]
         assert int(row["resource_blocks"]) == stored["resource_blocks"]
-        assert (row["ended"], row["backend"]) == (stored["reason"], stored["backend"])
+        assert row["ended"] == stored["reason"]
+        assert row["backend"].startswith(stored["backend"])
 
 
 def test_results_are_drawn_over_any_two_settings(swept, tmp_path):
