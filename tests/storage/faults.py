@@ -1,8 +1,10 @@
 """Disks that lie and writers that are careless: what the simulator must find."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest import mock
 
 from cuts import Verdict, storm
@@ -15,13 +17,12 @@ Spoil = Callable[[Sequence[Operation]], list[Operation]]
 _REAL = atomic.write
 
 
-def carry_out(
-    name: str, folder: Path, how: str = "nothing", share: float = 1.0, most: int = 20
-) -> Verdict:
+def carry_out(name: str, how: str = "nothing", share: float = 1.0, most: int = 20) -> Verdict:
     """Cut the power of a scenario on a disk, or with a writer, of the given fault."""
     spoil, careless = _WAYS[how]
-    with careless():
-        return storm(scenario(name), folder, spoil, share, most)
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no real disk is waited for
+    with careless(), TemporaryDirectory(dir=memory) as folder:
+        return storm(scenario(name), Path(folder), spoil, share, most)
 
 
 def _no_sync(log: Sequence[Operation]) -> list[Operation]:

@@ -28,13 +28,13 @@ def child():
         ("run", 1.0),
         ("resume", 0.5),
         ("resume an old one", 0.5),
-        ("compare", 0.1),
-        ("sweep", 0.2),
+        ("compare", 0.06),
+        ("sweep", 0.15),
     ],
 )
-def test_no_power_cut_changes_a_result(tmp_path, child, name, share):
+def test_no_power_cut_changes_a_result(child, name, share):
     """After every file operation, in all ways that a disk may be left or a share of them."""
-    verdict = child(name, tmp_path, "nothing", share)
+    verdict = child(name, "nothing", share)
     assert not verdict.faults, "\n".join(verdict.faults)
     assert verdict.operations > 70
     assert verdict.cuts > 10 * share * verdict.operations
@@ -49,9 +49,9 @@ def test_no_power_cut_changes_a_result(tmp_path, child, name, share):
         ("alone", "other bytes in runs/r/facts|though 4 was saved"),
     ],
 )
-def test_the_simulator_finds_what_is_done_wrong(tmp_path, child, how, fault):
+def test_the_simulator_finds_what_is_done_wrong(child, how, fault):
     """A disk that lies, and writers that are careless: each shows as a fault."""
-    verdict = child("run", tmp_path, how, 0.15, 6)
+    verdict = child("run", how, 0.15, 6)
     assert any(re.search(fault, each) for each in verdict.faults), "\n".join(verdict.faults)
 
 
