@@ -155,7 +155,7 @@ def test_a_target_is_judged_by_the_blocks_up_to_it():
     words = verdict(table, by)
     assert words.startswith("soon reaches 80 % test accuracy with 70 ± 14 resource blocks")
     assert "late needs 30 more" in words
-    assert "never did not get there in 2 of 2 runs" in words
+    assert "never did not get there in 2 of 2 runs (ended by rounds)" in words
 
 
 def test_many_groups_are_named_in_the_table_and_the_best_in_the_sentence():

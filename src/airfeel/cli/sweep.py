@@ -102,7 +102,7 @@ def _state(work: Sweep, trial: Trial) -> str:
 def _table(work: Sweep) -> Table:
     shown = Table(box=None, pad_edge=False)
     for name in ("settings", "seed", "state"):
-        shown.add_column(name)
+        shown.add_column(name, overflow="fold")
     for trial in work.trials:
         shown.add_row(trial.label, str(trial.experiment.run.seed), _state(work, trial))
     return shown

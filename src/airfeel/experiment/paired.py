@@ -6,6 +6,7 @@ either of them, and is what a comparison is about.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -57,11 +58,13 @@ def paired(a: Float[np.ndarray, "n"], b: Float[np.ndarray, "n"]) -> Difference:
         return Difference(mean, mean, mean, n, float(mean == 0.0), same, same)
     half = error * float(stats.t.ppf(0.5 + LEVEL / 2, n - 1))
     p = 2.0 * float(stats.t.sf(abs(mean) / error, n - 1))
-    boot = _bootstrap(difference / largest) if n >= ENOUGH else (math.nan, math.nan)
+    scaled = tuple((difference / largest).tolist())
+    boot = _bootstrap(scaled) if n >= ENOUGH else (math.nan, math.nan)
     return Difference(mean, mean - half, mean + half, n, p, largest * boot[0], largest * boot[1])
 
 
-def _bootstrap(difference: Float[np.ndarray, "n"]) -> tuple[float, float]:
+@lru_cache(maxsize=1024)  # a report asks for the same differences again and again
+def _bootstrap(difference: tuple[float, ...]) -> tuple[float, float]:
     dice = Streams(0).rng("bootstrap")
     found = stats.bootstrap(
         (difference,), np.mean, n_resamples=_RESAMPLES, confidence_level=LEVEL, rng=dice

@@ -15,6 +15,7 @@ from airfeel.experiment.starving import starved
 
 SURE = 0.05  # p-values below, after Holm's correction, count as significant
 _FEW = 5  # groups that a sentence can hold
+_ALIKE = 0.05  # costs that differ by less are called the same
 
 
 @dataclass(frozen=True)
@@ -160,8 +161,9 @@ def _behind(first: Line, line: Line, judge: Judge) -> str:
     if judge.by == "target":
         return f"{line.label} needs {gap:,.0f} more{_interval(line, judge, 1.0)}"
     cost = ""
-    if judge.by == "final" and first.blocks > 0:
-        cost = f", with {line.blocks / first.blocks:.2g} times the blocks"
+    times = line.blocks / max(first.blocks, 1.0)
+    if judge.by == "final" and abs(times - 1.0) > _ALIKE:
+        cost = f", with {times:.2g} times the blocks"
     return f"{line.label} is {-100 * gap:.1f} points behind{_interval(line, judge, -1.0)}{cost}"
 
 
@@ -193,8 +195,8 @@ def number(value: float, judge: Judge) -> str:
 
 def _not_there(line: Line) -> str:
     missing = line.seeds - line.there
-    why = f" ({line.early})" if line.early else ""
-    return f"{line.label} did not get there in {missing} of {line.seeds} runs{why}"
+    why = line.early or f"ended by {', '.join(line.ended)}"
+    return f"{line.label} did not get there in {missing} of {line.seeds} runs ({why})"
 
 
 def _final_word(paid: Sequence[Line], judge: Judge) -> str:

@@ -103,8 +103,10 @@ def _whole(key: str, vary: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _title(point: _Point, rest: Sequence[str], axis: Axis) -> str:
-    own = {key: short(point.settings.get(key)) for key in rest}
-    scheme = [axis.name(own.pop("scheme.name"))] if "scheme.name" in own else []
+    """The scheme, unless an axis tells it, and what else tells a panel from the others."""
+    own = {key: short(point.settings.get(key)) for key in rest if key != "scheme.name"}
+    told = "scheme.name" in (axis.x, axis.y, axis.color)
+    scheme = [] if told else [axis.name(short(point.settings["scheme.name"]))]
     return ", ".join([*scheme, *(f"{axis.name(key)} = {value}" for key, value in own.items())])
 
 
