@@ -66,7 +66,7 @@ def test_base_alone_is_one_point(folder):
         ("seeds = [0, 1, 0]", "seeds holds 0 twice"),
         ("seeds = [true]", "must be a list such as"),
         ('seeds = ["0..4"]', "must be a list such as"),
-        ("base = 3", "must be a preset or a file's name"),
+        ("base = 3", "must be a preset or a TOML file"),
         ("grid = 3", "must be a table of lists"),
         ("list = [3]", "must be tables"),
         ("[grid]\nrun.seed = [5, 6]", "run.seed: is no setting of a point; write seeds"),

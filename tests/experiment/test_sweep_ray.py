@@ -7,8 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from airfeel.experiment.pool import Trial
 from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Sweep, Trial
+from airfeel.experiment.sweep import Sweep
 from airfeel.experiment.sweep_ray import Nodes, nodes
 from airfeel.types import BadInput
 from small import small

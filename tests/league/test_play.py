@@ -15,10 +15,10 @@ from airfeel.cli import app
 from airfeel.experiment.league.play import Played, play
 from airfeel.experiment.league.rules import read_league
 from airfeel.experiment.league.standings import standings, words
-from airfeel.experiment.pool import Pool
+from airfeel.experiment.pool import Pool, Trial
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Sweep, Trial
+from airfeel.experiment.sweep import Sweep
 from small import small
 
 TEXT = """

@@ -11,7 +11,7 @@ from quick import quick
 from recorder import read_tree
 
 import airfeel
-from airfeel.experiment import checkpoint, compare, sweep
+from airfeel.experiment import checkpoint, compare, pool, sweep
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.report.write import write
 from airfeel.experiment.signals import Interrupted, Signals
@@ -55,9 +55,9 @@ def compare_again(root: Path) -> None:
 class Here:
     """A trial of a sweep, carried out in this process."""
 
-    def __init__(self, trial: sweep.Trial) -> None:
+    def __init__(self, trial: pool.Trial) -> None:
         table = trial.experiment.model_dump(mode="json", exclude_none=True)
-        self.fault = sweep.attempt(table, str(trial.folder), Signals())
+        self.fault = pool.attempt(table, str(trial.folder), Signals())
 
     def poll(self) -> str:
         return self.fault
@@ -70,7 +70,7 @@ def sweep_again(root: Path) -> None:
     """`airfeel sweep` over two settings; a trial that fails is named in one line."""
     out = root / "runs" / "sweep"
     points = [(scheme, settings(scheme, 0, **SHORT)) for scheme in ("tcs-d", "fedavg")]
-    trials = [sweep.Trial(name, e, compare.folder_of(out, name, e)) for name, e in points]
+    trials = [pool.Trial(name, e, compare.folder_of(out, name, e)) for name, e in points]
     work = sweep.Sweep(trials, 1, Here)
     work.play(Signals(), lambda _: None, seconds=0.0)
     for fault in work.faults.values():

@@ -25,7 +25,8 @@ from airfeel.cli.outcome import (
 )
 from airfeel.cli.run import stopping
 from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.sweep import Sweep, Trial, read_sweep
+from airfeel.experiment.pool import Trial
+from airfeel.experiment.sweep import Sweep, read_sweep
 from airfeel.experiment.sweep_ray import nodes
 
 

@@ -1,13 +1,47 @@
-"""Workers that carry out one run after another: a process is started once, not once per run."""
+"""Runs to be carried out, and workers for them: a process is started once, not once per run."""
 
+import contextlib
 import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Trial, attempt
+from airfeel.catalogue import Table
+from airfeel.experiment.compare import run_missing
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.load import experiment
+from airfeel.experiment.signals import Interrupted, Signals
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run to be carried out, of a sweep or of the paper's curves."""
+
+    label: str
+    experiment: Experiment
+    folder: Path
+
+    @property
+    def done(self) -> bool:
+        return (self.folder / "summary.json").is_file()
+
+    @property
+    def begun(self) -> bool:
+        return (self.folder / "rounds.csv").is_file()
+
+
+@runtime_checkable
+class Job(Protocol):
+    """A trial under way somewhere."""
+
+    def poll(self) -> str | None: ...  # None while it runs, "" if it went well, else the fault
+    def stop(self) -> None: ...
+
+
+Start = Callable[[Trial], Job]
 
 
 @dataclass
@@ -82,10 +116,22 @@ class Pool:
 
 def _work(pipe: Connection) -> None:
     """What a worker does until its pipe closes; between two trials a signal ends it at once."""
-    while True:
-        try:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
             table, folder = pipe.recv()
-        except (EOFError, OSError):
-            return
-        with Signals() as signals:
-            pipe.send(attempt(table, folder, signals))
+            # Ctrl-C reaches all processes of a terminal, and each is then told to stop once more.
+            with Signals(hasty=False) as signals:
+                pipe.send(attempt(table, folder, signals))
+
+
+def attempt(table: Table, folder: str, signals: Signals, threads: int = 1) -> str:
+    """Carry out or resume one run, in this process; its fault, or nothing."""
+    try:
+        e = experiment(table)
+        here = e.run.model_copy(update={"threads": threads, "engine": "threads"})
+        run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals)
+    except Interrupted:
+        return "stopped"
+    except Exception as error:  # one failed run must not stop the others
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""

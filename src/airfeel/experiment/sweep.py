@@ -1,55 +1,23 @@
 """Many runs from one file: a grid or a list of settings, times seeds, on all cores."""
 
-import contextlib
 import itertools
 import math
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote, shorten
-from airfeel.experiment.compare import folder_of, read_run, run_missing
+from airfeel.experiment.compare import folder_of, read_run
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups, check
 from airfeel.experiment.load import experiment, known, load, read_toml
+from airfeel.experiment.pool import Job, Pool, Start, Trial
 from airfeel.experiment.signals import Interrupted, Signals
 
 _MOST_POINTS = 100_000
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One run to be carried out, of a sweep or of the paper's curves."""
-
-    label: str
-    experiment: Experiment
-    folder: Path
-
-    @property
-    def done(self) -> bool:
-        return (self.folder / "summary.json").is_file()
-
-    @property
-    def begun(self) -> bool:
-        return (self.folder / "rounds.csv").is_file()
-
-
-@runtime_checkable
-class Job(Protocol):
-    """A trial under way somewhere."""
-
-    def poll(self) -> str | None: ...  # None while it runs, "" if it went well, else the fault
-    def stop(self) -> None: ...
-
-
-Start = Callable[[Trial], Job]
 
 
 def read_sweep(path: Path, out: Path) -> list[Trial]:
@@ -144,67 +112,25 @@ def _change(base: Experiment, changes: Table) -> Experiment:
 
 
 @dataclass
-class LocalJob:
-    """A trial in a process of its own: whatever happens to it, the others go on."""
-
-    process: BaseProcess
-    pipe: Connection
-
-    def poll(self) -> str | None:
-        if self.process.is_alive():
-            return None
-        try:
-            return str(self.pipe.recv())
-        except EOFError:  # it was killed before it could tell
-            return f"its process ended with code {self.process.exitcode}"
-
-    def stop(self) -> None:
-        self.process.terminate()  # the trial finishes its round and is saved
-
-
-def start_local(trial: Trial) -> LocalJob:
-    """Start a trial on this machine, on one core."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    table = trial.experiment.model_dump(mode="json", exclude_none=True)
-    process = context.Process(target=work, args=(table, str(trial.folder), there))
-    process.start()
-    there.close()
-    return LocalJob(process, here)
-
-
-def work(table: Table, folder: str, pipe: Connection) -> None:
-    """What a worker does: carry out or resume one run, and tell its fault, if any."""
-    # Ctrl-C reaches all processes of a terminal, and the sweep then tells each of them once more.
-    with Signals(hasty=False) as signals, contextlib.suppress(BrokenPipeError):
-        pipe.send(attempt(table, folder, signals))
-
-
-def attempt(table: Table, folder: str, signals: Signals, threads: int = 1) -> str:
-    """Carry out or resume one run, in this process; its fault, or nothing."""
-    try:
-        e = experiment(table)
-        here = e.run.model_copy(update={"threads": threads, "engine": "threads"})
-        run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals)
-    except Interrupted:
-        return "stopped"
-    except Exception as error:  # one failed run must not stop the others
-        return f"{type(error).__name__}: {error}".splitlines()[0]
-    return ""
-
-
-@dataclass
 class Sweep:
     """Carries trials out, some at a time, and keeps their faults."""
 
     trials: Sequence[Trial]
     workers: int = 0
-    start: Start = start_local
+    start: Start | None = None  # on this machine, a core each, unless told otherwise
     faults: dict[Path, str] = field(default_factory=dict)
     running: dict[Path, Job] = field(default_factory=dict)
 
     def play(self, signals: Signals, show: Callable[["Sweep"], None], seconds: float = 0.2) -> None:
         """Until nothing is left to do; `show` is called now and then."""
+        with Pool() as pool:
+            self._play(self.start or pool.start, signals, show, seconds)
+        if signals.received is not None:
+            raise Interrupted(signals.received)
+
+    def _play(
+        self, start: Start, signals: Signals, show: Callable[["Sweep"], None], seconds: float
+    ) -> None:
         waiting = [t for t in self.trials if not t.done]
         limit = self.workers or os.cpu_count() or 1
         while waiting or self.running:
@@ -214,7 +140,7 @@ class Sweep:
                     job.stop()
             while waiting and len(self.running) < limit:
                 trial = waiting.pop(0)
-                self.running[trial.folder] = self.start(trial)
+                self.running[trial.folder] = start(trial)
             time.sleep(seconds)
             for folder, job in list(self.running.items()):
                 fault = job.poll()
@@ -223,8 +149,6 @@ class Sweep:
                     if fault:
                         self.faults[folder] = fault
             show(self)
-        if signals.received is not None:
-            raise Interrupted(signals.received)
 
     def runs(self) -> Groups:
         """The finished runs by label."""

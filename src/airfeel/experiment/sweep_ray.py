@@ -11,8 +11,8 @@ from typing import Any
 
 from airfeel.catalogue import Table
 from airfeel.engines.cluster import extend_path, joined, search_path
+from airfeel.experiment.pool import Trial, attempt
 from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Trial, attempt
 
 _TRIES = 3  # losses of its worker that a trial survives
 

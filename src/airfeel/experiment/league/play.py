@@ -11,10 +11,10 @@ import numpy as np
 
 from airfeel.experiment.compare import folder_of, read_run
 from airfeel.experiment.league.rules import Contender, League, Point
-from airfeel.experiment.pool import Pool
+from airfeel.experiment.pool import Pool, Trial
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Sweep, Trial
+from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from airfeel.catalogue import Value
 from airfeel.experiment.compare import folder_of, run_missing
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.pool import Trial
 from airfeel.experiment.reproduce.curves import Curve
 from airfeel.experiment.rows import Row
 from airfeel.experiment.runner import Watcher
 from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Trial
 from airfeel.types import BadInput, World
 
 Watch = Callable[[str, Experiment], Iterable[Watcher]]
