@@ -123,8 +123,8 @@ def gone_on(
         key = differing[0]
         raise BadInput(
             f"{folder}: was computed with {key} = {last.get(key) or _ABSENT}, which here is "
-            f"{here[key] or _ABSENT}: other last digits; --allow-other-backend resumes all the "
-            "same, and marks the run"
+            f"{here[key] or _ABSENT}: other last digits; airfeel resume --allow-other-backend "
+            f"{folder} goes on all the same, and marks the run"
         )
     return (*steps, now)
 
