@@ -13,7 +13,7 @@ pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[
 import attacks
 import hostile
 from federation import Town, client_app, initial, step, strategy
-from flwr.app import ConfigRecord
+from flwr.app import ConfigRecord, Error, Message
 from flwr.proto.node_pb2 import NodeInfo
 from test_faults import altered, oracle, settled
 
@@ -93,6 +93,27 @@ def test_a_reply_that_flower_cannot_unpack_takes_no_other_with_it(heard, tmp_pat
     town.failing = (1002,)
     arrays = step(air, Patient(town, air.fleet.who), 2, arrays)
     assert "node 1002 (device 2): ValueError, noise; its reply is lost" in caplog.text
+    assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
+
+
+def test_a_node_that_the_superlink_misses_is_named(heard, tmp_path, caplog):
+    """Flower answers in its own name for a node that is gone."""
+    town = Failing(client_app(heard, AirMod(folder=tmp_path)), 6)
+    air, arrays = strategy(heard), initial(heard)
+    arrays = step(air, Patient(town, air.fleet.who), 1, arrays)
+    ask = town._ask
+
+    def gone(message):
+        reply = ask(message)
+        if message.metadata.dst_node_id != 1002:
+            return reply
+        error = Message(Error(3, "the node is gone"), reply_to=reply)
+        error.metadata.__dict__["_src_node_id"] = 1
+        return error
+
+    town._ask = gone
+    arrays = step(air, Patient(town, air.fleet.who), 2, arrays)
+    assert "node 1002 (device 2): error 3, the node is gone; its reply is lost" in caplog.text
     assert air.last.plan.active.tolist() == [n != 2 for n in range(6)]
 
 

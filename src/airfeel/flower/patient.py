@@ -8,6 +8,7 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from airfeel.flower.replies import lose
+from airfeel.types import BadInput
 
 _PAUSE = 3.0  # seconds between two looks, as Flower has them
 _LINK = ("httpx", "httpcore", "grpc")  # whose errors are the SuperLink's: no node causes them
@@ -44,7 +45,11 @@ class Patient(Grid):
     def _pull(self, i: str, node: int) -> list[Message] | None:
         """The replies to one message, none if there is none yet; None where it was lost."""
         try:
-            return list(self.grid.pull_messages([i]))
+            replies = list(self.grid.pull_messages([i]))
+            for reply in replies:  # an error may come from the SuperLink, which is no node of ours
+                if reply.has_error():
+                    raise BadInput(f"error {reply.error.code}, {reply.error.reason}")
+            return replies
         except Exception as error:  # a stranger's octets may raise anything
             if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LINK:
                 raise
