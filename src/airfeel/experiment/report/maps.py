@@ -173,6 +173,7 @@ def _line_plot(panels: dict[str, list[_Point]], judge: Judge, axis: Axis) -> "Fi
         _scale(one, values)
         if one is not axes[0]:
             one.sharey(axes[0])
+            one.sharex(axes[0])
     axes[0].set_ylabel(_measured(judge))
     fullest = max(axes, key=lambda one: len(one.get_legend_handles_labels()[1]))
     if axis.color:
@@ -189,39 +190,22 @@ def _line(
     place: int,
     label: str,
 ) -> None:
-    """One line with its spread; hollow where not all runs got there."""
+    """One line with its spread; hollow where not all runs got there, a cross where none did."""
     numbers = all(_order(v)[0] == 0 for v in values)
+    at = {i: _order(v)[1] if numbers else float(i) for i, v in enumerate(values)}
     points = sorted(points, key=lambda p: values.index(p.settings.get(axis.x)))
-    points = [p for p in points if p.line.there]
-    x = [
-        _order(p.settings[axis.x])[1] if numbers else values.index(p.settings[axis.x])
-        for p in points
-    ]
-    y = [_shown(p.line, judge) for p in points]
+    x = np.array([at[values.index(p.settings.get(axis.x))] for p in points])
+    y = np.array([_shown(p.line, judge) for p in points])  # NaN where none got there
     scale = 1.0 if judge.by == "target" else 100.0
     bars = np.nan_to_num([scale * p.line.score_spread for p in points])
     colour, dash = PALETTE[place % len(PALETTE)], _DASHES[place // len(PALETTE)]
-    if points:
-        one.errorbar(x, y, bars, color=colour, ls=dash, marker="o", ms=4, capsize=2, label=label)
-    some = [i for i, p in enumerate(points) if p.line.there < p.line.seeds or p.line.early]
-    one.plot(
-        [x[i] for i in some],
-        [y[i] for i in some],
-        ls="",
-        marker="o",
-        ms=4,
-        mfc="white",
-        color=colour,
-    )
-    for i in some:
-        one.annotate(
-            _remark(points[i].line),
-            (x[i], y[i]),
-            fontsize=6.5,
-            color=colour,
-            xytext=(4, 4),
-            textcoords="offset points",
-        )
+    one.errorbar(x, y, bars, color=colour, ls=dash, marker="o", ms=4, capsize=2, label=label)
+    none = x[np.isnan(y)]
+    one.plot(none, 0.03 + 0 * none, "x", color=colour, transform=one.get_xaxis_transform())
+    for left, up, p in zip(x, y, points, strict=True):
+        if p.line.there and _remark(p.line):
+            one.plot(left, up, "o", ms=4, mfc="white", color=colour, zorder=5)
+            one.text(left, up, f"  {_remark(p.line)}", color=colour, fontsize=6.5, va="bottom")
 
 
 def _scale(one: "Axes", values: list[Value]) -> None:
