@@ -118,9 +118,9 @@ def test_a_run_that_another_process_has_finished_meanwhile_is_not_resumed(done, 
     (done / "summary.json").rename(done / "later")
     build = runner.build
 
-    def slow(*arguments):
+    def slow(*arguments, **named):
         (done / "later").rename(done / "summary.json")
-        return build(*arguments)
+        return build(*arguments, **named)
 
     monkeypatch.setattr(runner, "build", slow)
     before = (done / "rounds.csv").read_bytes()

@@ -26,7 +26,7 @@ PLAIN = {  # once each, by where it is at home
     for module in MODULES
     for name, thing in vars(module).items()
     if inspect.isfunction(thing) and thing.__module__.startswith("airfeel.")
-    if not name.startswith(("_", "check_"))
+    if not name.startswith(("_", "check_")) and not thing.__module__.endswith(".checks")
 }
 AT_THE_DOOR = {name: getattr(parts, name) for name in parts.__all__}
 FIELDS = {name: part for name, part in AT_THE_DOOR.items() if dataclasses.is_dataclass(part)}

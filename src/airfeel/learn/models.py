@@ -4,6 +4,7 @@ shape: channels, height and width of one sample. classes: one output each; 0 for
 """
 
 import inspect
+import threading
 from contextvars import ContextVar
 from typing import Annotated
 
@@ -20,6 +21,7 @@ Shape = tuple[int, int, int]
 Drop = Annotated[Below1, about("share of units dropped in training")]
 Hidden = Annotated[Count, about("hidden units")]
 dropout_dice: ContextVar[torch.Generator | None] = ContextVar("dropout_dice", default=None)
+_DICE = threading.Lock()  # of torch's default generator, which all threads of a process share
 
 
 class Dropout(nn.Module):
@@ -127,7 +129,7 @@ def make(
         settings = {"hidden": hidden, "dropout": dropout}
         takes = inspect.signature(factory).parameters
         arguments = {key: value for key, value in settings.items() if key in takes}
-    with torch.random.fork_rng(devices=[]):
+    with _DICE, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
             module = factory(shape, classes, **arguments)
@@ -155,9 +157,11 @@ def size(name: str, shape: Shape, classes: int, hidden: int = 64) -> int:
     try:
         with torch.device("meta"):
             module = make(name, shape, classes, init="default", seed=0, hidden=hidden)
-    except (RuntimeError, OverflowError) as error:
-        what = str(error).splitlines()[0]
-        raise BadInput(f"model.hidden = {hidden}: too large for any machine ({what})") from error
+    except BadInput as error:
+        if isinstance(error.__cause__, RuntimeError | OverflowError):
+            what = reason(error.__cause__)
+            raise BadInput(f"model.hidden = {hidden}: too large for any machine ({what})") from None
+        raise
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
