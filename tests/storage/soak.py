@@ -61,7 +61,7 @@ def soak(kills: int, folder: Path, seed: int, tell: Callable[[Tally], None]) -> 
     for case, wanted in cycle(zip(CASES, whole, strict=True)):
         if tally.kills >= kills:
             return tally
-        for code in _until_done(folder / "killed", tables(case), dice, tally):
+        for code in _until_done(folder / "killed", tables(case), dice, tally, kills):
             if code not in (0, -signal.SIGKILL):
                 tally.faults.append(f"after {tally.kills} kills: {list(case)} ended with {code}")
                 return tally
@@ -76,12 +76,16 @@ def soak(kills: int, folder: Path, seed: int, tell: Callable[[Tally], None]) -> 
 
 
 def _until_done(
-    folder: Path, runs: dict[str, Table], dice: random.Random, tally: Tally
+    folder: Path, runs: dict[str, Table], dice: random.Random, tally: Tally, kills: int
 ) -> Iterator[int | None]:
-    """Start the command and kill it, half of the times at one of its own steps, until it ends."""
+    """Start the command and kill it, half of the times at one of its own steps, until it ends.
+
+    The last one is left alone: on a busy machine it might never get far enough between two kills.
+    """
     while True:
-        inside = dice.random() < 0.5
-        die_at = dice.randint(1, _STEPS) if inside else 0
+        enough = tally.kills >= kills
+        inside = enough or dice.random() < 0.5
+        die_at = dice.randint(1, _STEPS) if inside and not enough else 0
         process = context().Process(target=go_on, args=(str(folder), runs, die_at))
         process.start()
         process.join(None if inside else dice.uniform(0.0, _LONGEST))
