@@ -21,12 +21,12 @@ from hook import path_with_hook  # noqa: E402
 from test_processes import SETTINGS, check, load_runner, told, wait_until  # noqa: E402
 
 ATTACKER, CLAIMED = 3, 1
-_LIMIT = 1800.0  # seconds for everything; it ends when it ends
+_LIMIT = 3600.0  # seconds for everything; it ends when it ends
 
 
 def besiege(folder: Path, attacks: list[str]) -> str:
     """One training under these attacks, a round for each; the server's log of it."""
-    settings = {**SETTINGS, "training.rounds": len(attacks), "least": 5, "timeout": 240}
+    settings = {**SETTINGS, "training.rounds": len(attacks), "least": 5, "timeout": 900}
     runner = load_runner()
     with runner.Federation(folder) as federation:
         federation.register([f"device-{n}" for n in range(4)])

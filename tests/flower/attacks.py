@@ -104,12 +104,13 @@ def turn(module):
         reply = honest(message, answer, content)
         if answer.said == "hello":
             return reply
-        if answer.asking == 1:
+        when = int(message.content["airfeel"]["round"])
+        if when == 0:
             first = Path(os.environ["AIRFEEL_ATTACKS_FOLDER"]) / "first"
             first.write_bytes(pickle.dumps(dict(reply.content["airfeel"])))
             return reply
         changed = RecordDict(dict(reply.content))
-        globals()[names[(answer.asking - 2) % len(names)]](changed)
+        globals()[names[(when - 1) % len(names)]](changed)
         reply.content = changed
         return reply
 

@@ -32,7 +32,7 @@ SETTINGS = {
     "radio.fading": "none",
     "radio.power": 1e6,
 }
-PATIENCE = 900.0  # seconds for a whole run, on a machine that is very busy
+PATIENCE = 1800.0  # seconds for a whole run, on a machine that is very busy
 
 
 def load_runner():
@@ -121,7 +121,7 @@ def test_simulation(runner, tmp_path):
 
 def test_deployment_in_which_a_node_dies(runner, tmp_path):
     """Four nodes over TLS; one is killed in the middle of round 2 and comes back for round 3."""
-    settings = {**SETTINGS, "pause": 2.0, "timeout": 240, "least": 4}
+    settings = {**SETTINGS, "pause": 2.0, "timeout": 900, "least": 4}
     with runner.Federation(tmp_path) as federation:
         check_tls(federation)
         federation.register([f"device-{n}" for n in range(4)])
@@ -168,7 +168,7 @@ def check_tls(federation):
         assert secure.version() in ("TLSv1.2", "TLSv1.3")
 
 
-def wait_until(true, seconds=400.0):
+def wait_until(true, seconds=900.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "this took too long"
