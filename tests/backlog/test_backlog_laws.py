@@ -57,7 +57,8 @@ def test_energy_is_within_budget_under_any_sky(seed):
     spent = cost(share, energy, gain2, scalar2)
     assert (spent <= budget * (1 + 1e-12)).all()
     whole = cost(np.ones_like(share), energy, gain2, scalar2)
-    assert (share[whole <= budget][gain2[whole <= budget] > 0] == 1.0).all()
+    rich = (whole <= budget) & (budget > 0)
+    assert (share[rich][gain2[rich] > 0] == 1.0).all()
     short = (whole > budget) & (budget > 0)
     np.testing.assert_allclose(spent[short], budget[short], rtol=1e-9)
 
