@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-_WAITS = 4  # for the disk at a time
+_WAITS = 16  # for the disk at a time
 
 
 def write(
