@@ -120,17 +120,25 @@ class Federation:
 
     def wait(self, run: str, seconds: float) -> dict:
         """What the SuperLink says of the run when it has ended: its status, and the traffic."""
-        try:
-            self.processes["run"].wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError(f"run {run}: not over after {seconds:.0f} s") from None
-        command = [BIN / "flwr", "list", "here", "--run-id", run, "--format", "json"]
-        done = subprocess.run(command, env=self._env, capture_output=True, text=True, timeout=120)
-        found = json.loads(done.stdout[done.stdout.index("{") :])["runs"][0]
+        end_of_patience = time.monotonic() + seconds
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.processes["run"].wait(seconds)  # the stream of its log, which may break off
+        while not (found := self._status(run)).get("status", "").startswith("finished"):
+            if time.monotonic() > end_of_patience:
+                raise TimeoutError(f"run {run}: not over after {seconds:.0f} s; {found}")
+            time.sleep(3.0)
         if found["status"] != "finished:completed":
             told = f"{found['status']} {found['status-details']}"
             raise RuntimeError(f"run {run}: {told}\n{self.log('run')[-4000:]}")
         return found
+
+    def _status(self, run: str) -> dict:
+        """What the SuperLink says of a run; nothing where it does not answer."""
+        command = [BIN / "flwr", "list", "here", "--run-id", run, "--format", "json"]
+        done = subprocess.run(command, env=self._env, capture_output=True, text=True, timeout=600)
+        with contextlib.suppress(ValueError, KeyError, IndexError):
+            return json.loads(done.stdout[done.stdout.index("{") :])["runs"][0]
+        return {}
 
     def stop(self) -> None:
         """End every process, and whatever they have started."""
