@@ -84,6 +84,9 @@ CODECS = Catalogue(
         ),
         "top-k": Entry("airfeel.compress.codecs:TopK", "each device's own largest entries"),
         "whole": Entry("airfeel.compress.codecs:Whole", "everything, as it is"),
+        "signs": Entry(
+            "airfeel.compress.signs:Signs", "one bit of each entry, and their vote (signsgd, obda)"
+        ),
     },
     makes="airfeel.types:Codec",
 )

@@ -199,7 +199,7 @@ class Whole:
 
     def agree(self, turn: Turn) -> Agreed:
         """All entries."""
-        return Agreed(torch.arange(turn.world.dim, device=turn.state.theta.device))
+        return all_entries(turn)
 
     def encode(
         self,
@@ -234,6 +234,11 @@ def no_mask(turn: Turn) -> Agreed:
     return Agreed(torch.zeros(0, dtype=torch.int64, device=turn.state.theta.device))
 
 
+def all_entries(turn: Turn) -> Agreed:
+    """What is agreed where devices send every entry."""
+    return Agreed(torch.arange(turn.world.dim, device=turn.state.theta.device))
+
+
 def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "active") -> Decoded:
     """The mean of the signal on the mask and of the devices' own entries, see `average`.
 
@@ -246,7 +251,18 @@ def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "ac
     world = turn.world
     update = average(received, agreed.support, world.dim, world.devices, divide)
     count = world.devices if divide == "all" else max(received.count, 1)
+    touched = (heard_of(agreed, received), received.index)
+    return Decoded(update, touched, received.noise / count**2)
+
+
+def heard_of(agreed: Agreed, received: Received) -> Int64[Tensor, "_"]:
+    """The entries of the mask on whose sub-channel somebody was heard, where symbols are entries.
+
+    Args:
+        agreed: the global mask.
+        received: the signal, and how many were heard on each sub-channel.
+    """
     heard, support = received.heard > 0, agreed.support
-    if not heard.all() and len(support) == len(received.signal):  # nobody was heard there
-        support = support[torch.from_numpy(by_value(heard, len(support))).to(support.device)]
-    return Decoded(update, (support, received.index), received.noise / count**2)
+    if heard.all() or len(support) != len(received.signal):
+        return support
+    return support[torch.from_numpy(by_value(heard, len(support))).to(support.device)]
