@@ -2,6 +2,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airfeel.experiment.build import build
 from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky, Trace
@@ -74,3 +76,57 @@ def test_trace_must_fit(tmp_path):
     np.save(tmp_path / "h.npy", np.ones((2, 2)))
     with pytest.raises(BadInput, match="2 devices × 2 sub-channels, the run has 6 × 8"):
         Trace(str(tmp_path / "h.npy"))(turn())
+
+
+@pytest.mark.parametrize("draw", [Rayleigh(1.5), Rician(0.7, 3.0), Rician(1.0, 0.0), Constant(2.0)])
+@pytest.mark.parametrize("least", [0.02, 0.105, 1.0, 3.0])
+def test_what_is_told_of_the_means_is_what_is_drawn(draw, least):
+    h2 = np.square(draw(turn(500, 500)))
+    gamma = np.ones_like(h2) if draw.steady else h2 / draw.mean2
+    for told, seen in (
+        (draw.mean2, h2),
+        (draw.root(), np.sqrt(gamma)),
+        (draw.inverse(least), np.where(gamma >= least, 1.0 / gamma, 0.0)),
+    ):
+        error = 4.0 * np.std(seen) / np.sqrt(seen.size)  # four standard errors
+        assert np.mean(seen) == pytest.approx(told, abs=error + 1e-12)
+
+
+def test_rician_without_line_of_sight_has_the_means_of_rayleigh():
+    for least in (1e-6, 0.105, 2.0):
+        assert Rician(1.0, 0.0).inverse(least) == pytest.approx(Rayleigh(1.0).inverse(least), 1e-9)
+    assert Rician(1.0, 0.0).root() == pytest.approx(Rayleigh(1.0).root(), 1e-9)
+    assert Rician(1.0, 1e6).root() == pytest.approx(1.0, abs=1e-6)
+    assert Rayleigh().inverse(0.0) == Rician().inverse(0.0) == np.inf
+
+
+def test_the_means_of_a_trace_are_over_its_frames(tmp_path):
+    gains = RNG(2).rayleigh(size=(4, 3, 5))
+    gains[:, 1] = 0.0  # never met
+    np.save(tmp_path / "gains.npy", gains)
+    draw = Trace(str(tmp_path / "gains.npy"), scale=2.0)
+    fading = Sky(draw, mean_gain=(1.0, 2.0, 3.0))(turn(3, 5))
+    mean2 = np.square(2.0 * gains).mean(axis=(0, 2))
+    np.testing.assert_allclose(fading.mean2, mean2 * [1.0, 2.0, 3.0])
+    gamma = np.square(2.0 * gains[:, 0]) / mean2[0]
+    assert draw.root()[0] == pytest.approx(np.sqrt(gamma).mean())
+    assert draw.inverse(0.3)[0] == pytest.approx(np.where(gamma >= 0.3, 1.0 / gamma, 0.0).mean())
+    assert not fading.relative[1].any()
+
+
+TURN = turn()
+
+
+@given(mean=st.lists(st.floats(1e-9, 1e9), min_size=6, max_size=6))
+def test_without_fading_the_relative_gain_is_one_to_the_bit(mean):
+    fading = Sky(Constant(0.7), mean_gain=tuple(mean))(TURN)
+    assert (fading.relative == 1.0).all()
+    rayleigh = Sky(Rayleigh(0.7), mean_gain=tuple(mean))(TURN)
+    np.testing.assert_allclose(rayleigh.relative, rayleigh.gain2 / (0.98 * np.array(mean))[:, None])
+
+
+def test_a_sky_that_tells_no_means_is_refused_where_they_are_needed():
+    fading = Sky(lambda turn: np.ones((6, 8)))(turn())
+    assert fading.mean2 is None
+    with pytest.raises(BadInput, match=r"scheme.fade: tells no mean"):
+        _ = fading.relative

@@ -1,25 +1,30 @@
 """The sky: channel gains of every device on every sub-channel, drawn anew each round."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.special import ndtri
+from scipy.special import exp1, ndtri
 
 from airfeel.arrays import read_gains
 from airfeel.errors import quote
+from airfeel.radio.rician import rician_moment
 from airfeel.ranges import Each, NotNegative, Positive, about
-from airfeel.types import BadInput, Fading, Turn
+from airfeel.types import BadInput, Fading, Moments, Turn
 
 Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice its square")]
 
 
 @runtime_checkable
 class Draw(Protocol):
-    """|h| of every device on every sub-channel in a round, from the dice of the room `fading`."""
+    """|h| of every device on every sub-channel in a round, from the dice of the room `fading`.
+
+    One that has `airfeel.types.Moments` too serves schemes that need to know means of it.
+    """
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]: ...
 
@@ -51,8 +56,23 @@ class Constant:
 
     scale: Scale = 1.0
 
+    steady: ClassVar[bool] = True  # γ is 1
+
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
         return np.full(shape_of(turn), self.scale)
+
+    @property
+    def mean2(self) -> float:
+        """E|h|² = s²."""
+        return self.scale**2
+
+    def root(self) -> float:
+        """E√γ = 1."""
+        return 1.0
+
+    def inverse(self, least: float) -> float:
+        """E[1/γ; γ ≥ least]: 1, or nothing."""
+        return float(least <= 1.0)
 
 
 @dataclass(frozen=True)
@@ -61,8 +81,23 @@ class Rayleigh:
 
     scale: Scale = 1.0
 
+    steady: ClassVar[bool] = False
+
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
         return self.scale * rayleigh(shape_of(turn), rng=turn.rng("fading"))
+
+    @property
+    def mean2(self) -> float:
+        """E|h|² = 2s²."""
+        return 2.0 * self.scale**2
+
+    def root(self) -> float:
+        """E√γ = √π/2."""
+        return math.sqrt(math.pi) / 2.0
+
+    def inverse(self, least: float) -> float:
+        """E[1/γ; γ ≥ least] = E1(least), the exponential integral."""
+        return float(exp1(least))
 
 
 @dataclass(frozen=True)
@@ -71,6 +106,7 @@ class Rician:
 
     scale: Scale = 1.0
     factor: Annotated[NotNegative, about("line of sight over scattered power")] = 1.0
+    steady: ClassVar[bool] = False
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
         u = turn.rng("fading").random((*shape_of(turn), 2))
@@ -80,6 +116,19 @@ class Rician:
         h = np.hypot(scattered[..., 0] + sight, scattered[..., 1])
         return self.scale * h / np.sqrt(1.0 + self.factor)
 
+    @property
+    def mean2(self) -> float:
+        """E|h|² = 2s²."""
+        return 2.0 * self.scale**2
+
+    def root(self) -> float:
+        """E√γ, by quadrature."""
+        return rician_moment(0.5, self.factor)
+
+    def inverse(self, least: float) -> float:
+        """E[1/γ; γ ≥ least], by quadrature."""
+        return rician_moment(-1.0, self.factor, least)
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -87,6 +136,7 @@ class Trace:
 
     file: Annotated[str, about(".npy file of gains |h|")]
     scale: Scale = 1.0
+    steady: ClassVar[bool] = False
 
     @cached_property
     def gains(self) -> Float64[np.ndarray, "T N M"]:
@@ -107,6 +157,28 @@ class Trace:
             )
         return self.scale * frame
 
+    @cached_property
+    def mean2(self) -> Float64[np.ndarray, "N"]:
+        """E|h|² of each device: the mean over all frames and sub-channels."""
+        return np.asarray(np.square(self.scale * self.gains).mean(axis=(0, 2)))
+
+    @cached_property
+    def _relative(self) -> Float64[np.ndarray, "T N M"]:
+        """γ of every frame; 0 of a device that is never met."""
+        mean = self.mean2[:, None]
+        square = np.square(self.scale * self.gains)
+        return np.divide(square, mean, out=np.zeros_like(square), where=mean > 0.0)
+
+    def root(self) -> Float64[np.ndarray, "N"]:
+        """E√γ of each device: the mean over all frames and sub-channels."""
+        return np.asarray(np.sqrt(self._relative).mean(axis=(0, 2)))
+
+    def inverse(self, least: float) -> Float64[np.ndarray, "N"]:
+        """E[1/γ; γ ≥ least] of each device: the mean over all frames and sub-channels."""
+        with np.errstate(divide="ignore"):
+            cost = np.where(self._relative >= least, 1.0 / self._relative, 0.0)
+        return np.asarray(cost.mean(axis=(0, 2)))
+
 
 @dataclass(frozen=True)
 class Sky:
@@ -124,4 +196,7 @@ class Sky:
         if mean.ndim and len(mean) != turn.world.devices:
             raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")
         factor = np.sqrt(np.broadcast_to(mean, turn.world.devices))
-        return Fading(gain * factor[:, None], self.noise)
+        if not isinstance(self.draw, Moments):
+            return Fading(gain * factor[:, None], self.noise)
+        mean2 = np.broadcast_to(mean * self.draw.mean2, turn.world.devices)
+        return Fading(gain * factor[:, None], self.noise, mean2=mean2, moments=self.draw)

@@ -1,12 +1,12 @@
 """The nouns that pass between rooms, and the Protocols of parts and engines."""
 
 from airfeel.errors import BadInput
+from airfeel.types.fading import Fading, Mean, Moments
 from airfeel.types.nouns import (
     Agreed,
     Costs,
     Decoded,
     Delivery,
-    Fading,
     Happened,
     Invited,
     Plan,
@@ -57,8 +57,10 @@ __all__ = [
     "Learn",
     "MakePlan",
     "Mask",
+    "Mean",
     "Memory",
     "Meter",
+    "Moments",
     "Network",
     "Plan",
     "Reading",

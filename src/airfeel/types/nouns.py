@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int, Int64
 from torch import Tensor
 
+from airfeel.types.fading import Fading
+
 NAN = float("nan")
 
 
@@ -49,29 +51,6 @@ class State:
         """A model and nothing else: before round 0, or where devices are trained elsewhere."""
         nothing = torch.zeros(0, dtype=torch.int64)
         return cls(round, theta, torch.zeros_like(theta), nothing, np.zeros(devices))
-
-
-@dataclass(frozen=True)
-class Fading:
-    """One draw of the sky: what is believed of it, and what is met.
-
-    Planning, the power rule, inversion and energy see `gain`; arrival sees `truth`.
-    """
-
-    gain: Float64[np.ndarray, "N M"]  # |h| as it is believed, constant during the round
-    noise: float  # variance for one received element [W]
-    truth: Float64[np.ndarray, "N M"] | None = None  # |h| that signals meet; None: as believed
-
-    @property
-    def gain2(self) -> Float64[np.ndarray, "N M"]:
-        """|h|² as it is believed."""
-        with np.errstate(over="ignore"):  # whoever plans with it refuses what is not finite
-            return np.square(self.gain)
-
-    @property
-    def met(self) -> Float64[np.ndarray, "N M"]:
-        """|h| that signals really meet."""
-        return self.gain if self.truth is None else self.truth
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
+from airfeel.types.fading import Fading
 from airfeel.types.nouns import (
     Agreed,
     Decoded,
     Delivery,
-    Fading,
     Happened,
     Invited,
     Plan,

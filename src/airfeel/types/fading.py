@@ -1,0 +1,65 @@
+"""The sky of a round: what is believed of it, what is met, and what is known of all rounds."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64
+
+from airfeel.errors import BadInput
+
+Mean = float | Float64[np.ndarray, "N"]  # of all devices, or of each
+
+
+@runtime_checkable
+class Moments(Protocol):
+    """What is known of a channel before it is drawn: means over its fading, γ = |h|²/E|h|²."""
+
+    @property
+    def mean2(self) -> Mean:
+        """E|h|²."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether γ is always 1: no fading."""
+
+    def root(self) -> Mean:
+        """E√γ."""
+
+    def inverse(self, least: float) -> Mean:
+        """E[1/γ; γ ≥ least]: what inversion costs in the mean; infinite where it is."""
+
+
+@dataclass(frozen=True)
+class Fading:
+    """One draw of the sky: what is believed of it, and what is met.
+
+    Planning, the power rule, inversion and energy see `gain`; arrival sees `truth`.
+    """
+
+    gain: Float64[np.ndarray, "N M"]  # |h| as it is believed, constant during the round
+    noise: float  # variance for one received element [W]
+    truth: Float64[np.ndarray, "N M"] | None = None  # |h| that signals meet; None: as believed
+    mean2: Float64[np.ndarray, "N"] | None = None  # ḡ_n, E|h|² over the fading; None: not known
+    moments: Moments | None = None  # of γ = |h|²/ḡ_n; None: not known
+
+    @property
+    def gain2(self) -> Float64[np.ndarray, "N M"]:
+        """|h|² as it is believed."""
+        with np.errstate(over="ignore"):  # whoever plans with it refuses what is not finite
+            return np.square(self.gain)
+
+    @property
+    def relative(self) -> Float64[np.ndarray, "N M"]:
+        """γ = |h|²/ḡ_n as it is believed; 1 by definition without fading, and 0 where ḡ_n is."""
+        if self.mean2 is None:
+            raise BadInput("scheme.fade: tells no mean |h|² of the devices, which is needed here")
+        if self.moments is not None and self.moments.steady:
+            return np.ones_like(self.gain)
+        mean = self.mean2[:, None]
+        return np.divide(self.gain2, mean, out=np.zeros_like(self.gain), where=mean > 0.0)
+
+    @property
+    def met(self) -> Float64[np.ndarray, "N M"]:
+        """|h| that signals really meet."""
+        return self.gain if self.truth is None else self.truth
