@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 _WAITS = 16  # for the disk at a time
@@ -33,6 +33,15 @@ def write(
     if durable:
         _sync({path.parent})
     return path
+
+
+def write_soon(path: Path, content: bytes, loose: Iterable[Path] = ()) -> "Future[Path]":
+    """The same while the caller goes on; what builds on the file waits for the result."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(write, path, content, loose)
+    finally:
+        pool.shutdown(wait=False)
 
 
 def _sync(paths: Collection[Path]) -> None:

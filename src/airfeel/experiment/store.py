@@ -12,14 +12,11 @@ summary.json       written last, with checksums: a run that has one is complete
 
 import hashlib
 import json
-import os
-import platform
 import shutil
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ from airfeel.experiment import atomic, checkpoint, origin, record
 from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Checkpoint
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import as_table, settings_that_decide
+from airfeel.experiment.facts import facts
 from airfeel.experiment.origin import Arithmetic, Origin
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.experiment.seals import ROWS, Growing
@@ -52,29 +50,6 @@ def fingerprint(e: Experiment) -> str:
     """What decides a run's result, hashed: the version, and the settings that change any of it."""
     text = json.dumps([VERSION, settings_that_decide(e)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-@cache
-def facts() -> dict[str, Any]:
-    """The machine, the packages and the commit, for the record; looked up once per process."""
-    packages = ("airfeel", "torch", "numpy", "scipy")
-    return {
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in packages},
-        "machine": {"system": platform.platform(), "cores": os.cpu_count()},
-        "commit": _commit(),
-    }
-
-
-def _commit() -> str | None:
-    here = Path(__file__).parent
-    try:
-        answer = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return None
-    return answer.stdout.strip() or None
 
 
 def _sum(content: bytes) -> str:
@@ -126,6 +101,8 @@ class Store:
         self._here, self._other = here or {}, other
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
+        self._beginning: Future[Path] | None = None
+        self._files: dict[str, Growing] = {}
         if folder.exists() and not fresh:
             self._look(resume)
         try:
@@ -162,8 +139,10 @@ class Store:
     def go_back(self, e: Experiment) -> None:
         """To the newest whole checkpoint: what was written after it is cut off."""
         self._flush()
+        self._begun()
         for file in self._files.values():
             file.close()
+        self._files = {}
         self._open(e, resume=True)
 
     def _open(self, e: Experiment, resume: bool) -> None:
@@ -176,12 +155,14 @@ class Store:
         self.origin = Origin(settings_that_decide(e), steps)
         if self.origin != past:
             self._begin(e, new=not resume)
-        self._settings = (self.folder / "config.toml").read_bytes()
+        if resume:
+            self._settings = (self.folder / "config.toml").read_bytes()
         self._waiting: list[tuple[Row, Report | None, bool]] = []
         self._due = time.monotonic() + _SECONDS
         if self.found and source == PREVIOUS:  # the next checkpoint must not push it out
             (self.folder / NEWEST).unlink(missing_ok=True)
-        self._files = {name: self._table(name) for name in ROWS}
+        if resume:
+            self._begun()
 
     def _known(self, e: Experiment, source: str) -> Origin | None:
         """What the checkpoint, or facts.json before there is one, knows of the run's origin."""
@@ -194,14 +175,31 @@ class Store:
         return known
 
     def _begin(self, e: Experiment, new: bool) -> None:
-        """Facts and settings, on the disk at once: without them a folder is of another run."""
+        """Facts and settings: without them on the disk a folder is of another run.
+
+        A new run does not wait for the disk: its first rounds are played meanwhile, and nothing
+        else is written before (`_begun`).
+        """
         begun = origin.stored_facts(self.folder) if self.found else {}
         told = (begun or facts()) | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
         content = json.dumps(told, indent=2).encode()
         self._loose.add(atomic.write(self.folder / "facts.json", content, durable=not new))
         if new:
-            atomic.write(self.folder / "config.toml", as_toml(e).encode(), self._loose)
+            self._settings = as_toml(e).encode()
+            path, loose = self.folder / "config.toml", self._loose
+            self._beginning = atomic.write_soon(path, self._settings, loose)
             self._loose = set()
+
+    def _begun(self) -> None:
+        """Wait until the settings are on the disk, and open the tables of rows."""
+        try:
+            if self._beginning:
+                self._beginning.result()
+                self._beginning = None
+        except OSError as error:
+            raise BadInput(f"--out {self.folder}: cannot be written ({error.strerror})") from error
+        if not self._files:
+            self._files = {name: self._table(name) for name in ROWS}
 
     def _table(self, name: str) -> Growing:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
@@ -245,6 +243,7 @@ class Store:
 
     def _check(self) -> None:
         """Stop where a file was taken away or replaced: what is written now would be lost."""
+        self._begun()
         faults = [file.fault() for file in self._files.values()]
         path = self.folder / "config.toml"
         if not path.is_file() or path.read_bytes() != self._settings:
@@ -259,14 +258,20 @@ class Store:
     def __exit__(self, *_: object) -> None:
         with ExitStack() as stack:  # on a full disk closing may fail; the lock goes all the same
             stack.callback(self._lock.release)
+            stack.callback(self._close)
+            stack.callback(self._flush)
+            self._begun()
+
+    def _close(self) -> None:
+        with ExitStack() as stack:
             for file in self._files.values():
                 stack.callback(file.close)
-            stack.callback(self._flush)
 
     def _flush(self) -> None:
         """Write the rounds that wait: together they cost half as much as one by one."""
         waiting, self._waiting = self._waiting, []
         if waiting:
+            self._begun()
             reports = [(report, keep) for _, report, keep in waiting if report]
             devices = "".join(device_lines(report) for report, _ in reports)
             rounds = "".join(round_line(row, self._columns) for row, *_ in waiting)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airfeel.experiment import atomic
+from airfeel.experiment.facts import facts
 from airfeel.experiment.league.picture import draw
 from airfeel.experiment.league.play import Played, Tried
 from airfeel.experiment.league.rules import League, Point
 from airfeel.experiment.league.standings import Place, percent, standings, words
-from airfeel.experiment.store import facts
 
 _RUNS = ("contender", "slots", "seed", "accuracy", "rounds", "resource_blocks", "joules", "end")
 
