@@ -38,7 +38,9 @@ FADINGS = Catalogue(
         "none": Entry("airfeel.radio.fading:Constant", "the same gain everywhere"),
         "rayleigh": Entry("airfeel.radio.fading:Rayleigh", "no line of sight"),
         "rician": Entry("airfeel.radio.fading:Rician", "a line of sight, and scattered paths"),
-        "trace": Entry("airfeel.radio.fading:Trace", "measured gains from an .npy file"),
+        "nakagami": Entry("airfeel.radio.fading:Nakagami", "milder or harsher than Rayleigh"),
+        "tdl": Entry("airfeel.radio.tdl:Tdl", "tapped delay lines A to E of TR 38.901"),
+        "trace": Entry("airfeel.radio.trace:Trace", "measured gains from an .npy file"),
     },
     makes="airfeel.radio.fading:Draw",
 )

@@ -15,6 +15,7 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Each = Positive | tuple[Positive, ...]  # one, or one for each device
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Below1 = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
+AtLeastHalf = Annotated[float, Field(ge=0.5, allow_inf_nan=False)]
 _LARGEST = 2**63 - 1  # what a machine's integer holds
 Count = Annotated[int, Field(ge=1, le=_LARGEST, strict=True)]
 Whole = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]

@@ -20,7 +20,7 @@ from airfeel.experiment.gains import read_gains
 from airfeel.experiment.load import experiment, load
 from airfeel.experiment.store import as_toml
 from airfeel.experiment.sweep import read_sweep
-from airfeel.radio.fading import Trace
+from airfeel.radio.trace import Trace
 from fuzz.cases import TINY
 
 LONGEST = 1000  # characters of a message

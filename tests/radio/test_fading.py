@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airfeel.experiment.build import build
-from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky, Trace
+from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky
+from airfeel.radio.trace import Trace
 from airfeel.streams import Streams
 from airfeel.types import BadInput
 from small import small, turn_at

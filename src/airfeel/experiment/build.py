@@ -24,6 +24,7 @@ from airfeel.learn import models
 from airfeel.learn.backends import Backend
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
+from airfeel.radio.correlation import correlate
 from airfeel.radio.fading import Draw, Sky
 from airfeel.schemes import Settings
 from airfeel.streams import Streams
@@ -207,7 +208,12 @@ def _legal(zero: bool) -> str:
 
 
 def _draw(radio: Radio) -> Draw:
-    facts = {"scale": radio.fading_scale, "factor": radio.rician_factor}
-    trace = {} if radio.trace is None else {"file": radio.trace}
-    draw: Draw = FADINGS.make(radio.fading, **facts, **trace)
-    return draw
+    facts: Table = {"scale": radio.fading_scale, "factor": radio.rician_factor}
+    if name_of(radio.fading) in FADINGS:  # a user's own part may use these words otherwise
+        facts |= {name: getattr(radio, name) for name in ("profile", "delay_spread")}
+        facts |= {"m": radio.nakagami_m, "spacing": 1.0 / radio.symbol_seconds}
+    if radio.trace is not None:
+        facts["file"] = radio.trace
+    draw: Draw = FADINGS.make(radio.fading, **facts)
+    motion = radio.speed, radio.carrier, radio.round_seconds
+    return correlate(draw, radio.correlation, *motion, radio.rho)

@@ -33,7 +33,7 @@ from airfeel.experiment.fields import (
     later,
     named,
 )
-from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, Whole
+from airfeel.ranges import AtLeastHalf, Below1, Count, NotNegative, Positive, Share, Whole
 
 Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)]
 Threads = Annotated[int, Field(ge=0, le=4096, strict=True)]
@@ -180,6 +180,22 @@ class Radio(Section):
     )
     meters: tuple[Annotated[Choice, named(METERS)], ...] = later(
         (), description="further costs to be read"
+    )
+    nakagami_m: AtLeastHalf = later(1.0, description="of fading = nakagami; 1 is Rayleigh")
+    profile: Literal["A", "B", "C", "D", "E"] = later(
+        "A", description="delay profile, for fading = tdl; D and E have a line of sight"
+    )
+    delay_spread: NotNegative = later(1e-7, description="of fading = tdl, root mean square [s]")
+    carrier: Positive = later(3.5e9, description="carrier frequency [Hz]")
+    speed: NotNegative = later(0.0, description="of the devices [m/s]")
+    correlation: Literal["block", "jakes", "gauss-markov"] = later(
+        "block", description="of rounds: block (independent), jakes or gauss-markov"
+    )
+    round_seconds: Positive = later(
+        0.1, description="from one round to the next, for correlation [s]"
+    )
+    rho: Annotated[float, Field(gt=-1.0, lt=1.0)] | None = later(
+        description="ρ of gauss-markov; left out: J0(2π·f_D·round_seconds)"
     )
 
 

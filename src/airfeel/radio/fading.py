@@ -2,18 +2,15 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
-from scipy.special import exp1, ndtri
+from jaxtyping import Complex128, Float64
+from scipy.special import exp1, gamma, gammaincc, gammaincinv
 
-from airfeel.arrays import read_gains
-from airfeel.errors import quote
+from airfeel.radio.gaussian import normal, phasor
 from airfeel.radio.rician import rician_moment
-from airfeel.ranges import Each, NotNegative, Positive, about
+from airfeel.ranges import AtLeastHalf, Each, NotNegative, Positive, about
 from airfeel.types import BadInput, Fading, Moments, Turn
 
 Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice its square")]
@@ -34,13 +31,19 @@ def shape_of(turn: Turn) -> tuple[int, int]:
     return turn.world.devices, turn.world.subchannels
 
 
-def rayleigh(shape: tuple[int, int], *, rng: np.random.Generator) -> Float64[np.ndarray, "N M"]:
+def moments_of(draw: object) -> Moments | None:
+    """What a draw tells of its means: by itself, or by its `moments`. None: nothing."""
+    known = getattr(draw, "moments", draw)
+    return known if isinstance(known, Moments) else None
+
+
+def rayleigh(shape: tuple[int, ...], *, rng: np.random.Generator) -> Float64[np.ndarray, "..."]:
     """|h| = √(−2 ln(1 − u)): Rayleigh of scale 1, E|h|² = 2.
 
     Inverted from one uniform, so that a row belongs to its device however many others there are.
 
     Args:
-        shape: N and M, devices and sub-channels.
+        shape: N and M, devices and sub-channels; further axes may follow.
         rng: dice, as from `turn.rng("fading")`.
 
     >>> rayleigh((2, 1), rng=np.random.default_rng(0)).round(3)
@@ -74,6 +77,10 @@ class Constant:
         """E[1/γ; γ ≥ least]: 1, or nothing."""
         return float(least <= 1.0)
 
+    def moduli(self, turn: Turn, antennas: int) -> Float64[np.ndarray, "N M {antennas}"]:
+        """The same at every antenna."""
+        return np.full((*shape_of(turn), antennas), self.scale)
+
 
 @dataclass(frozen=True)
 class Rayleigh:
@@ -99,6 +106,28 @@ class Rayleigh:
         """E[1/γ; γ ≥ least] = E1(least), the exponential integral."""
         return float(exp1(least))
 
+    def width(self, turn: Turn) -> int:
+        """A wave for each sub-channel."""
+        return turn.world.subchannels
+
+    def fresh(
+        self, turn: Turn, round: int, antennas: int
+    ) -> Complex128[np.ndarray, "N W {antennas}"]:
+        """Waves with the moduli of the draw, up to their scale, and phases of the room `phase`."""
+        size = (*shape_of(turn), antennas)
+        modulus = rayleigh(size, rng=turn.streams.rng("fading", round)) / np.sqrt(2.0)
+        return np.asarray(modulus * phasor(turn.streams.rng("phase", round).random(size)))
+
+    def compose(
+        self,
+        turn: Turn,
+        scattered: Complex128[np.ndarray, "N W R"],
+        round: int,
+        turned: float = 0.0,
+    ) -> Complex128[np.ndarray, "N M R"]:
+        """h = s·√2·w."""
+        return np.asarray(self.scale * np.sqrt(2.0) * scattered)
+
 
 @dataclass(frozen=True)
 class Rician:
@@ -110,8 +139,7 @@ class Rician:
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
         u = turn.rng("fading").random((*shape_of(turn), 2))
-        # 0 is the one uniform without a quantile
-        scattered = np.asarray(ndtri(np.maximum(u, 2.0**-54)))
+        scattered = normal(u)
         sight = np.sqrt(2.0 * self.factor)
         h = np.hypot(scattered[..., 0] + sight, scattered[..., 1])
         return self.scale * h / np.sqrt(1.0 + self.factor)
@@ -129,55 +157,67 @@ class Rician:
         """E[1/γ; γ ≥ least], by quadrature."""
         return rician_moment(-1.0, self.factor, least)
 
+    def width(self, turn: Turn) -> int:
+        """A wave for each sub-channel."""
+        return turn.world.subchannels
+
+    def fresh(
+        self, turn: Turn, round: int, antennas: int
+    ) -> Complex128[np.ndarray, "N W {antennas}"]:
+        """The scattered waves of the draw."""
+        dice = turn.streams.rng("fading", round).random((*shape_of(turn), antennas, 2))
+        part = normal(dice) / np.sqrt(2.0)
+        return np.asarray(part[..., 0] + 1j * part[..., 1])
+
+    def compose(
+        self,
+        turn: Turn,
+        scattered: Complex128[np.ndarray, "N W R"],
+        round: int,
+        turned: float = 0.0,
+    ) -> Complex128[np.ndarray, "N M R"]:
+        """h = s·√(2/(1 + K))·(√K·e^{jβ} + w)·e^{jθ}, β the angle by which the sight has turned."""
+        theta = phasor(turn.streams.rng("phase", round).random(shape_of(turn)))
+        sight = np.sqrt(self.factor) * np.exp(1j * turned)
+        loud = self.scale * np.sqrt(2.0 / (1.0 + self.factor))
+        return np.asarray(loud * (sight + scattered) * theta[..., None])
+
 
 @dataclass(frozen=True)
-class Trace:
-    """Measured gains from an .npy file, [T N M] or [N M], real or complex; repeats when it ends."""
+class Nakagami:
+    """|h|² = 2s²·P⁻¹(m, u)/m, gamma-distributed of variance (2s²)²/m; m = 1 is Rayleigh."""
 
-    file: Annotated[str, about(".npy file of gains |h|")]
     scale: Scale = 1.0
+    m: Annotated[AtLeastHalf, about("1 for Rayleigh, more for less fading, at least 0.5")] = 1.0
     steady: ClassVar[bool] = False
 
-    @cached_property
-    def gains(self) -> Float64[np.ndarray, "T N M"]:
-        gains = read_gains(Path(self.file), f"radio.trace = {quote(self.file)}")
-        if gains.ndim not in (2, 3) or gains.size == 0 or not np.isfinite(gains).all():
-            raise BadInput(
-                f"radio.trace = {quote(self.file)}: must hold finite gains of shape [N, M] or "
-                f"[T, N, M], got {gains.shape}"
-            )
-        return gains.reshape(-1, *gains.shape[-2:])
-
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
-        frame, shape = self.gains[(turn.round - 1) % len(self.gains)], shape_of(turn)
-        if frame.shape != shape:
-            raise BadInput(
-                f"radio.trace = {quote(self.file)}: holds {frame.shape[0]} devices × "
-                f"{frame.shape[1]} sub-channels, the run has {shape[0]} × {shape[1]}"
-            )
-        return self.scale * frame
+        return self.moduli(turn, 1)[..., 0]
 
-    @cached_property
-    def mean2(self) -> Float64[np.ndarray, "N"]:
-        """E|h|² of each device: the mean over all frames and sub-channels."""
-        return np.asarray(np.square(self.scale * self.gains).mean(axis=(0, 2)))
+    def moduli(self, turn: Turn, antennas: int) -> Float64[np.ndarray, "N M {antennas}"]:
+        """Antennas fade independently."""
+        u = turn.rng("fading").random((*shape_of(turn), antennas))
+        return self.scale * np.sqrt(2.0 * np.asarray(gammaincinv(self.m, u)) / self.m)
 
-    @cached_property
-    def _relative(self) -> Float64[np.ndarray, "T N M"]:
-        """γ of every frame; 0 of a device that is never met."""
-        mean = self.mean2[:, None]
-        square = np.square(self.scale * self.gains)
-        return np.divide(square, mean, out=np.zeros_like(square), where=mean > 0.0)
+    @property
+    def mean2(self) -> float:
+        """E|h|² = 2s²."""
+        return 2.0 * self.scale**2
 
-    def root(self) -> Float64[np.ndarray, "N"]:
-        """E√γ of each device: the mean over all frames and sub-channels."""
-        return np.asarray(np.sqrt(self._relative).mean(axis=(0, 2)))
+    def root(self) -> float:
+        """E√γ = Γ(m + ½)/(Γ(m)·√m)."""
+        return float(gamma(self.m + 0.5) / gamma(self.m) / math.sqrt(self.m))
 
-    def inverse(self, least: float) -> Float64[np.ndarray, "N"]:
-        """E[1/γ; γ ≥ least] of each device: the mean over all frames and sub-channels."""
-        with np.errstate(divide="ignore"):
-            cost = np.where(self._relative >= least, 1.0 / self._relative, 0.0)
-        return np.asarray(cost.mean(axis=(0, 2)))
+    def inverse(self, least: float) -> float:
+        """E[1/γ; γ ≥ a] = m·Γ(m − 1, m·a)/Γ(m), the upper incomplete gamma function."""
+        s, x = self.m - 1.0, self.m * least
+        if s > 0.0:
+            return float(self.m * gammaincc(s, x) / s)
+        if s == 0.0:
+            return float(exp1(x))
+        if x <= 0.0:
+            return math.inf
+        return float((gammaincc(self.m, x) - x**s * math.exp(-x) / gamma(self.m)) * self.m / s)
 
 
 @dataclass(frozen=True)
@@ -196,7 +236,8 @@ class Sky:
         if mean.ndim and len(mean) != turn.world.devices:
             raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")
         factor = np.sqrt(np.broadcast_to(mean, turn.world.devices))
-        if not isinstance(self.draw, Moments):
+        known = moments_of(self.draw)
+        if known is None:
             return Fading(gain * factor[:, None], self.noise)
-        mean2 = np.broadcast_to(mean * self.draw.mean2, turn.world.devices)
-        return Fading(gain * factor[:, None], self.noise, mean2=mean2, moments=self.draw)
+        mean2 = np.broadcast_to(mean * known.mean2, turn.world.devices)
+        return Fading(gain * factor[:, None], self.noise, mean2=mean2, moments=known)
