@@ -24,8 +24,9 @@ from airfeel.catalogues import ALLOCATORS, FADINGS, SCHEMES
 from airfeel.data.shards import Partition
 from airfeel.experiment.build import build
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment, load, place, presets
-from airfeel.experiment.store import as_toml
+from airfeel.experiment.deciding import as_toml
+from airfeel.experiment.load import experiment, load, place
+from airfeel.experiment.named import presets
 from airfeel.learn.backends import Backend
 from airfeel.learn.rules import Rule
 from airfeel.radio.fading import Draw

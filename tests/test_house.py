@@ -12,7 +12,7 @@ from airfeel.catalogue import Catalogue
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
-    {"errors", "ranges", "kernel_cache"},
+    {"errors", "ranges", "version", "kernel_cache"},
     {"types", "catalogue", "arrays"},
     {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
     {"data", "learn", "compress", "radio", "server", "wire", "theory"},

@@ -1,6 +1,6 @@
 """How many bits a value may have when it is sent: the one place that says so."""
 
-from airfeel.types import BadInput
+from airfeel.errors import BadInput
 
 QUANTISED = range(2, 25)  # q of a quantiser: a sign and at least one level; exact in float64
 UNQUANTISED = 32  # bits of a value that is sent as it is

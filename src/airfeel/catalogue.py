@@ -11,17 +11,17 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
-
-from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from airfeel.errors import QUOTED, BadInput, quote, reason, shorten
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter  # imported where it is needed: names are listed without it
 
 Table = dict[str, Any]  # settings as TOML has them
 Value = bool | int | float | str | list[Any] | tuple[Any, ...] | Table | None  # of one of them
 Choice = str | Table  # a name, or a table with a name and settings
 Factory = Callable[..., Any]
-_ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
 
 
 @dataclass(frozen=True)
@@ -184,16 +184,20 @@ def _hints(factory: Factory) -> Table:
         return {}
 
 
-def _adapter(hint: Any) -> TypeAdapter:
+def _adapter(hint: Any) -> "TypeAdapter":
     """What checks a value; a dataclass has a config of its own."""
+    from pydantic import ConfigDict, PydanticUserError, TypeAdapter
+
     try:
-        return TypeAdapter(hint, config=_ANY_TYPE)
+        return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError:
         return TypeAdapter(hint)
 
 
 def _check(factory: Factory, options: Table, key: str) -> Table:
     """Options in the types that the factory states; the first that is not legal is refused."""
+    from pydantic import ValidationError
+
     hints = _hints(factory)
     checked = {}
     for name, value in options.items():

@@ -63,6 +63,22 @@ def test_compare_ends_in_a_table_and_a_sentence_and_reuses_runs(monkeypatch, cap
     assert fresh.endswith(again)
 
 
+def test_compare_says_the_same_with_runs_side_by_side(monkeypatch, capsys, tmp_path):
+    call_ = ["compare", "--schemes", "tcs-h,fedavg", "--seeds", "0..1", *QUICK]
+    alone = call(monkeypatch, capsys, *call_, "--out", str(tmp_path / "a"))
+    two = [*call_, "--out", str(tmp_path / "b"), "--workers", "2"]
+    first = call(monkeypatch, capsys, *two)
+    assert first.count(": done") == 4
+    for folder in runs_in(tmp_path / "a"):
+        other = tmp_path / "b" / folder.name
+        assert (folder / "model.safetensors").read_bytes() == (
+            other / "model.safetensors"
+        ).read_bytes()
+    table = alone.index("scheme")
+    assert alone[table:].replace("/a/", "/b/") == first[first.index("scheme") :]
+    assert call(monkeypatch, capsys, *two, "--fresh").count(": done") == 4
+
+
 def test_compare_runs_again_what_was_cut_off(monkeypatch, capsys, tmp_path):
     call_ = ["compare", "digits-tcs-h", *QUICK, "--out", str(tmp_path)]
     call(monkeypatch, capsys, *call_)

@@ -9,7 +9,8 @@ import pytest
 
 from airfeel.catalogues import CATALOGUES, SCHEDULES
 from airfeel.cli import main
-from airfeel.experiment.load import load, presets
+from airfeel.experiment.load import load
+from airfeel.experiment.named import presets
 from airfeel.experiment.store import as_toml
 
 

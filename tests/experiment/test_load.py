@@ -1,6 +1,7 @@
 import pytest
 
-from airfeel.experiment.load import load, presets
+from airfeel.experiment.load import load
+from airfeel.experiment.named import presets
 from airfeel.schemes import SCHEMES
 
 

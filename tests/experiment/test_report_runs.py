@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from airfeel.experiment.deciding import as_toml
 from airfeel.experiment.load import load
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.data import comparison, page_data
@@ -15,7 +16,7 @@ from airfeel.experiment.report.page import page
 from airfeel.experiment.report.summary import markdown
 from airfeel.experiment.report.write import write
 from airfeel.experiment.standing import lines
-from airfeel.experiment.store import as_toml, fingerprint
+from airfeel.experiment.store import fingerprint
 from airfeel.types import BadInput
 from stored import store, unsealed
 

@@ -14,7 +14,7 @@ HEAD = 'base = "base.toml"\nseeds = [0, 1]\n'
 
 @pytest.fixture
 def folder(tmp_path):
-    from airfeel.experiment.store import as_toml
+    from airfeel.experiment.deciding import as_toml
 
     (tmp_path / "base.toml").write_text(as_toml(small(training={"rounds": 3})))
     return tmp_path

@@ -1,52 +1,96 @@
-"""The command line: thin, over the library."""
+"""The command line: thin, over the library; a command's own imports wait until it is called."""
 
+import importlib
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import click
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from airfeel.cli import (
-    allocate,
-    compare,
-    config,
-    data,
-    league,
-    listing,
-    report,
-    reproduce,
-    run,
-    sweep,
-    theory,
-)
 from airfeel.errors import QUOTED, BadInput, reason
-from airfeel.experiment.store import VERSION
+
+# Where each command lies, as module:name in this folder, and the line that --help has of it.
+COMMANDS = {
+    "run": ("run:run", "Run one experiment."),
+    "resume": ("run:resume", "Go on with a run that was stopped, killed or cut off."),
+    "compare": (
+        "compare:compare",
+        "Compare schemes under the same seeds and sky, at equal resource blocks or as --judge "
+        "says.",
+    ),
+    "report": (
+        "report:report",
+        "Report on runs from their stored rows: a page, figures for a paper, and tables.",
+    ),
+    "sweep": ("sweep:sweep", "Run every combination of some settings and seeds, and compare."),
+    "league": (
+        "league:league",
+        "Let many schemes play on the same sky, with the same slots and power, and rank them.",
+    ),
+    "allocate": (
+        "allocate:allocate",
+        "Share the sub-channels of one sky among its devices, by several allocators.",
+    ),
+    "theory": (
+        "theory:theory",
+        "Print Lemma 1's γ and Theorem 1's bound, and how they move with K, q, σ0 and N.",
+    ),
+    "list": ("listing:listing", "List every part that settings can name, and the presets."),
+    "config": ("config:app", "Show settings."),
+    "data": ("data:app", "Get and inspect data sets."),
+    "reproduce": (
+        "reproduce:app",
+        "The paper's experiments: its claims judged, its costs computed, its figures made.",
+    ),
+}
+
+
+class _Late(TyperGroup):
+    """Commands by their names and lines; one that is called is imported then."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        for name, (_, about) in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=about))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, find(name) if name in COMMANDS else command, rest
+
+
+def find(name: str) -> click.Command:
+    """A command of this table, with its options."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(f"airfeel.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
 
 app = typer.Typer(
     name="airfeel",
+    cls=_Late,
     help="Over-the-air federated edge learning: train, compare and account for every slot.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     add_completion=False,
 )
-app.command("run")(run.run)
-app.command("resume")(run.resume)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("sweep")(sweep.sweep)
-app.command("league")(league.league)
-app.command("allocate")(allocate.allocate)
-app.command("theory")(theory.theory)
-app.command("list")(listing.listing)
-app.add_typer(config.app, name="config")
-app.add_typer(data.app, name="data")
-app.add_typer(reproduce.app, name="reproduce")
 
 
 def _version(asked: bool) -> bool:
     if asked:
+        from airfeel.version import VERSION
+
         typer.echo(f"airfeel {VERSION}")
         raise typer.Exit
     return asked

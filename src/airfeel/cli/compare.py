@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from airfeel.cli.outcome import JudgeBy, Label, names, page, renamed, tell
-from airfeel.cli.run import DataDir, Set, overrides, stopping
+from airfeel.cli.options import DataDir, JudgeBy, Label, Set, overrides
+from airfeel.cli.run import display, stopping
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.compare import run_all
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.judge import parse_judge
+from airfeel.experiment.forks import warm
 from airfeel.experiment.load import load
-from airfeel.experiment.progress import Display
 
 _DEFAULT = "digits-tcs-h"
 _MOST_SEEDS = 10_000
@@ -35,13 +32,14 @@ def compare(
     data_dir: DataDir = None,
     judge: JudgeBy = "blocks",
     label: Label = None,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Runs at a time, a core each; 0 for one per core.")
+    ] = 1,
 ) -> None:
     """Compare schemes under the same seeds and sky, at equal resource blocks or as --judge says.
 
     Finished runs with the same settings are reused, unfinished ones resumed.
     """
-    console = Console()
-    by, labels = parse_judge(judge), names(label)
     for text in set_ or ():
         if text.partition("=")[0].strip() == "run.seed":
             raise BadInput(f"--set {text}: every run has the seeds of --seeds; name them there")
@@ -52,17 +50,27 @@ def compare(
         for name in wanted or [None]
         for seed in parse_seeds(seeds)
     ]
+    if workers != 1:
+        warm()
+    from airfeel.cli import outcome, trials  # PyTorch: only once the settings are legal
+    from airfeel.experiment.compare import run_all
+    from airfeel.experiment.judge import parse_judge
+
+    by, labels = parse_judge(judge), outcome.names(label)
     with stopping("the same command") as signals:
-        groups = run_all(
-            experiments,
-            out,
-            lambda label, e: [Display(console, f"{label} seed {e.run.seed}")],
-            fresh,
-            signals,
-        )
-    groups = renamed(groups, labels)
-    tell(groups, by, console)
-    page(groups, out, by)
+        if workers == 1:
+            groups = run_all(
+                experiments,
+                out,
+                lambda label, e: [display(f"{label} seed {e.run.seed}")],
+                fresh,
+                signals,
+            )
+        else:
+            groups = trials.at_a_time(experiments, out, workers, fresh, signals)
+    groups = outcome.renamed(groups, labels)
+    outcome.tell(groups, by)
+    outcome.page(groups, out, by)
 
 
 def _load(

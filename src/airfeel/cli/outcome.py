@@ -1,13 +1,11 @@
-"""What compare, sweep and report share: their options, and what they tell and write."""
+"""What compare, sweep and report share: what they tell and write."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from airfeel.experiment import judge as judges
 from airfeel.experiment.groups import Groups, varied
 from airfeel.experiment.judge import Judge
 from airfeel.experiment.report.arithmetic import computed_by
@@ -18,18 +16,10 @@ from airfeel.experiment.sheets import show
 from airfeel.experiment.standing import lines, starving, verdict
 from airfeel.types import BadInput
 
-JudgeBy = Annotated[str, typer.Option("--judge", metavar="WHAT", help=judges.HELP)]
-Label = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="OLD=NEW",
-        help="Another name for a group or a setting in tables and figures; may be repeated.",
-    ),
-]
 
-
-def tell(groups: Groups, judge: Judge, console: Console) -> None:
+def tell(groups: Groups, judge: Judge) -> None:
     """The table, the differences seed by seed, and the verdict."""
+    console = Console()
     by = judge.settled(groups)
     table = lines(groups, by)
     show(console, standing_sheet(groups, table, by))
@@ -53,15 +43,6 @@ def page(groups: Groups, out: Path, judge: Judge) -> None:
 
 
 _FIGURES = ("pdf", "svg", "png")
-X = Annotated[
-    str | None, typer.Option("--x", metavar="SETTING", help="Draw the results over this setting.")
-]
-Y = Annotated[
-    str | None, typer.Option("--y", metavar="SETTING", help="With --x: a heat map over both.")
-]
-Color = Annotated[
-    str | None, typer.Option("--color", metavar="SETTING", help="With --x: a line for each value.")
-]
 
 
 def chosen(x: str | None, y: str | None, color: str | None, labels: dict[str, str]) -> Axis | None:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from airfeel.cli.outcome import Color, JudgeBy, Label, X, Y, chosen, draw, names, renamed, tell
+from airfeel.cli.options import Color, JudgeBy, Label, X, Y
+from airfeel.cli.outcome import chosen, draw, names, renamed, tell
 from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.report.runs import load
 from airfeel.experiment.report.summary import markdown
@@ -37,7 +38,7 @@ def report(
     formats = [name for text in format or ["html"] for name in text.split(",")]
     paths = write(groups, out or beside(runs), formats, spare, by)
     if console.is_terminal:
-        tell(groups, by, console)
+        tell(groups, by)
     else:
         typer.echo(markdown(groups, by))
     for run in spare:

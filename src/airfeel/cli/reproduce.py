@@ -11,8 +11,9 @@ from rich.progress import track
 from typer.core import TyperGroup
 
 from airfeel.cli.compare import parse_seeds
-from airfeel.cli.run import DataDir, stopping
-from airfeel.experiment.judge import HELP, parse_judge
+from airfeel.cli.options import JUDGES, DataDir
+from airfeel.cli.run import stopping
+from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.progress import Display
 from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.reproduce import accounting as costs
@@ -157,7 +158,7 @@ def study(
         Path | None, typer.Option(help="The figure; FROM/figures/KIND.png if left out.")
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(metavar="WHAT", help="Of a grid, instead of its budget: " + HELP)
+        str | None, typer.Option(metavar="WHAT", help="Of a grid, instead of its budget: " + JUDGES)
     ] = None,
 ) -> None:
     """The figure and the numbers of a study, from the runs of its sweep."""

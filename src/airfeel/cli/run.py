@@ -4,23 +4,16 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from airfeel.experiment import runner
+from airfeel.cli.options import DataDir, Set, Source, overrides
 from airfeel.experiment.load import load
-from airfeel.experiment.loggers import TensorBoard
-from airfeel.experiment.progress import Display
 from airfeel.experiment.signals import Interrupted, Signals
 
-Source = Annotated[str, typer.Argument(help="A preset (see airfeel list) or a TOML file.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting: section.key=value."),
-]
-DataDir = Annotated[Path | None, typer.Option(help="Folder of the data sets.")]
+if TYPE_CHECKING:
+    from airfeel.experiment.runner import Watcher
 
 
 def run(
@@ -37,9 +30,12 @@ def run(
 ) -> None:
     """Run one experiment."""
     experiment = load(source, set_ or (), **overrides(seed, data_dir))
+    from airfeel.experiment import runner  # PyTorch: only once the settings are legal
+    from airfeel.experiment.loggers import TensorBoard
+
     folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
-        watchers: list[runner.Watcher] = [Display(Console())]
+        watchers = [display()]
         if tensorboard:
             watchers.append(TensorBoard(folder / "tensorboard"))
         runner.run(experiment, folder, watchers, signals=signals)
@@ -61,10 +57,12 @@ def resume(
 
     The result is the very one that the run would have had uninterrupted.
     """
+    from airfeel.experiment import runner
+
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
         runner.resume(
             folder,
-            [Display(Console())],
+            [display()],
             signals=signals,
             allow_other_backend=allow_other_backend,
         )
@@ -85,13 +83,13 @@ def stopping(command: str) -> Iterator[Signals]:
             raise typer.Exit(1) from None
 
 
-def overrides(seed: int | None, data_dir: Path | None) -> dict[str, int | str]:
-    """The settings behind --seed and --data-dir."""
-    given: dict[str, int | str | None] = {
-        "run__seed": seed,
-        "data__dir": str(data_dir) if data_dir else None,
-    }
-    return {key: value for key, value in given.items() if value is not None}
+def display(label: str = "") -> "Watcher":
+    """What shows a run on the terminal as it goes by."""
+    from rich.console import Console
+
+    from airfeel.experiment.progress import Display
+
+    return Display(Console(), label)
 
 
 def _free(folder: Path) -> Path:

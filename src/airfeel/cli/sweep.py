@@ -6,28 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
 
-from airfeel.cli.outcome import (
-    Color,
-    JudgeBy,
-    Label,
-    X,
-    Y,
-    chosen,
-    draw,
-    names,
-    page,
-    renamed,
-    tell,
-)
+from airfeel.cli.options import Color, JudgeBy, Label, X, Y
 from airfeel.cli.run import stopping
-from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.pool import Trial
-from airfeel.experiment.sweep import Sweep, read_sweep
-from airfeel.experiment.sweep_ray import nodes
+from airfeel.experiment.forks import warm
 
 
 class Where(StrEnum):
@@ -60,7 +42,14 @@ def sweep(
 
     Finished runs are reused, unfinished ones resumed; one that fails does not stop the others.
     """
-    console = Console()
+    if engine is Where.local:
+        warm()
+    from airfeel.cli.outcome import chosen, draw, names, page, renamed, tell
+    from airfeel.cli.trials import complain, play
+    from airfeel.experiment.judge import parse_judge
+    from airfeel.experiment.sweep import Sweep, read_sweep
+    from airfeel.experiment.sweep_ray import nodes
+
     by, labels = parse_judge(judge), names(label)
     axis = chosen(x, y, color, labels)
     target = out or Path("runs") / file.stem
@@ -70,50 +59,11 @@ def sweep(
         if engine is Where.ray:
             cluster = stack.enter_context(nodes(address, num_cpus, num_gpus))
             work = Sweep(trials, workers or cluster.room, cluster.start)
-        if console.is_terminal:
-            with Live(_table(work), console=console, refresh_per_second=4) as live:
-                work.play(signals, lambda s: live.update(_table(s)))
-        else:
-            announced: set[Path] = set()
-            work.play(signals, lambda s: _tell(s, announced))
+        play(work, signals)
     groups = work.runs()
     if groups:
         groups = renamed(groups, labels)
-        tell(groups, by, console)
+        tell(groups, by)
         page(groups, target, by)
         draw(groups, by, axis, target, ())
-    for folder, fault in work.faults.items():
-        typer.echo(f"airfeel: {folder} failed: {fault}", err=True)
-    if work.faults:
-        raise typer.Exit(1)
-
-
-def _state(work: Sweep, trial: Trial) -> str:
-    if trial.folder in work.faults:
-        return "failed"
-    if trial.done:
-        return "done"
-    if trial.folder in work.running:
-        rounds = trial.folder / "rounds.csv"
-        played = rounds.read_bytes().count(b"\n") - 2 if rounds.exists() else 0
-        return f"round {max(played, 0)}"
-    return "waiting"
-
-
-def _table(work: Sweep) -> Table:
-    shown = Table(box=None, pad_edge=False)
-    for name in ("settings", "seed", "state"):
-        shown.add_column(name, overflow="fold")
-    for trial in work.trials:
-        shown.add_row(trial.label, str(trial.experiment.run.seed), _state(work, trial))
-    return shown
-
-
-def _tell(work: Sweep, announced: set[Path]) -> None:
-    """A line for each trial that has ended since the last call."""
-    for trial in work.trials:
-        ended = trial.done or trial.folder in work.faults
-        if ended and trial.folder not in announced:
-            announced.add(trial.folder)
-            seed = trial.experiment.run.seed
-            typer.echo(f"{trial.label} seed {seed}: {_state(work, trial)}")
+    complain(work)

@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from functools import cache
 
+import tomli_w
+
 from airfeel.catalogue import Value
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.fields import LATER, Changes
@@ -17,6 +19,11 @@ def as_table(e: Experiment, *, exclude_none: bool = True) -> Tables:
         if getattr(getattr(e, section), name) == default:
             table[section].pop(name, None)
     return table
+
+
+def as_toml(e: Experiment) -> str:
+    """The fully resolved settings as TOML; a setting that is off is left out."""
+    return tomli_w.dumps(as_table(e))
 
 
 def settings_that_decide(e: Experiment, but: Collection[Changes] = (Changes.NOTHING,)) -> Tables:

@@ -17,11 +17,6 @@ from airfeel.types import BadInput
 
 Array = np.ndarray
 By = Literal["final", "rounds", "blocks", "joules", "target"]
-HELP = (
-    "What decides: final (accuracy at the end of each run), blocks, joules or rounds (accuracy at "
-    "the most that every run reached), blocks=B, joules=E, rounds=T (accuracy there), or "
-    "target=0.9 (resource blocks until that accuracy)."
-)
 _LEGAL = "final, blocks, blocks=B, joules, joules=E, rounds, rounds=T or target=ACCURACY"
 _UNITS = {"rounds": "rounds", "blocks": "resource blocks", "joules": "J"}
 NOT_FINISHED = "not finished"

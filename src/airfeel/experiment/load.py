@@ -3,30 +3,17 @@
 import os
 import tomllib
 from collections.abc import Iterable
-from importlib import resources
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from airfeel.catalogue import Table, Value, suggestion
-from airfeel.catalogues import SCHEMES
 from airfeel.errors import BadInput, quote, reason, shorten
+from airfeel.experiment import named
 from airfeel.experiment.config import SECTIONS, Experiment
-from airfeel.experiment.paper import CURVES
 
 # The sections that every run folder has; one that came later means its defaults where it is absent.
 _WRITTEN = ("data", "model", "training", "scheme", "radio", "budget", "run")
-_FOLDER = resources.files("airfeel.experiment") / "presets"
-
-
-def presets() -> dict[str, str]:
-    """Name and first comment line of every preset: each base file with each scheme."""
-    return {name: _text(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
-
-
-def known(name: str) -> bool:
-    """Whether a name is that of a preset or of a curve of the paper."""
-    return name in _pairs() or name in CURVES
 
 
 def load(source: str | Path, overrides: Iterable[str] = (), **more: Value) -> Experiment:
@@ -97,50 +84,15 @@ def _refuse_undecodable(value: object, key: str = "") -> None:
             raise BadInput(f"{key} = {quote(value)}: must be text in UTF-8") from None
 
 
-def _pairs() -> dict[str, tuple[str, str]]:
-    """Base file and scheme of every preset, by its name; some have a file of changes, too."""
-    bases = sorted(_files() - {f"{file}-{scheme}" for file in _files() for scheme in SCHEMES})
-    return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
-
-
-def _files() -> set[str]:
-    return {file.name.removesuffix(".toml") for file in _FOLDER.iterdir()}
-
-
-def _text(name: str) -> str:
-    return (_FOLDER / f"{name}.toml").read_text("utf-8")
-
-
-def _preset(name: str) -> Table:
-    base, scheme = _pairs()[name]
-    table = tomllib.loads(_text(base))
-    for section, changes in (tomllib.loads(_text(name)) if name in _files() else {}).items():
-        table.setdefault(section, {}).update(changes)
-    table.setdefault("scheme", {})["name"] = scheme
-    return table
-
-
-def _curve(name: str) -> Table:
-    """A preset with a curve's changes; only the digital schemes are told how many to invite."""
-    preset, changes = CURVES[name]
-    table = _preset(preset)
-    if table["scheme"]["name"] not in ("tcs-d", "top-k"):
-        del table["scheme"]["scheduled"]
-    table["scheme"].update(changes)
-    return table
-
-
 def _table(source: str | Path) -> Table:
     name = str(source)
-    if name in _pairs():
-        return _preset(name)
-    return _curve(name) if name in CURVES else _read(Path(source))
+    return named.table(name) if named.known(name) else _read(Path(source))
 
 
 def _read(path: Path) -> Table:
     shown = shorten(str(path))
     if not os.path.isfile(path):  # Path's own raises for some names
-        hint = suggestion(str(path), [*_pairs(), *CURVES])
+        hint = suggestion(str(path), named.names())
         raise BadInput(f"{shown}: is neither a preset (see airfeel list) nor a file{hint}")
     return read_toml(path)
 

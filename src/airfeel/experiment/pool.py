@@ -1,7 +1,9 @@
 """Runs to be carried out, and workers for them: a process is started once, not once per run."""
 
 import contextlib
-import multiprocessing
+import os
+import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -12,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from airfeel.catalogue import Table
 from airfeel.experiment.compare import run_missing
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.forks import context
 from airfeel.experiment.load import experiment
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -23,6 +26,7 @@ class Trial:
     label: str
     experiment: Experiment
     folder: Path
+    fresh: bool = False  # delete what is there and run again
 
     @property
     def done(self) -> bool:
@@ -91,13 +95,12 @@ class Pool:
         """Carry out a trial on one core of this machine."""
         worker = self._idle.pop() if self._idle else self._hire()
         table = trial.experiment.model_dump(mode="json", exclude_none=True)
-        worker.pipe.send((table, str(trial.folder)))
+        worker.pipe.send((table, str(trial.folder), trial.fresh))
         return PooledJob(worker, self._idle.append)
 
     def _hire(self) -> Worker:
-        context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(target=_work, args=(there,), daemon=True)
+        here, there = context().Pipe()
+        process = context().Process(target=_work, args=(there, dict(os.environ)), daemon=True)
         process.start()
         there.close()
         self._all.append(Worker(process, here))
@@ -114,22 +117,29 @@ class Pool:
             worker.process.terminate()
 
 
-def _work(pipe: Connection) -> None:
+def _work(pipe: Connection, environment: dict[str, str]) -> None:
     """What a worker does until its pipe closes; between two trials a signal ends it at once."""
+    server = sys.modules.get("airfeel.experiment.forkable")  # its deafness is not for workers
+    for number, before in server.BEFORE.items() if server else ():
+        signal.signal(number, before)
+    os.environ.clear()
+    os.environ.update(environment)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            table, folder = pipe.recv()
+            table, folder, fresh = pipe.recv()
             # Ctrl-C reaches all processes of a terminal, and each is then told to stop once more.
             with Signals(hasty=False) as signals:
-                pipe.send(attempt(table, folder, signals))
+                pipe.send(attempt(table, folder, signals, fresh=fresh))
 
 
-def attempt(table: Table, folder: str, signals: Signals, threads: int = 1) -> str:
+def attempt(
+    table: Table, folder: str, signals: Signals, threads: int = 1, fresh: bool = False
+) -> str:
     """Carry out or resume one run, in this process; its fault, or nothing."""
     try:
         e = experiment(table)
         here = e.run.model_copy(update={"threads": threads, "engine": "threads"})
-        run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals)
+        run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals, fresh=fresh)
     except Interrupted:
         return "stopped"
     except Exception as error:  # one failed run must not stop the others

@@ -11,7 +11,7 @@ from airfeel.catalogue import Catalogue, Table
 from airfeel.catalogues import CATALOGUES
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.fields import CATALOGUE
-from airfeel.experiment.store import VERSION
+from airfeel.version import VERSION
 
 _Node = Table
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

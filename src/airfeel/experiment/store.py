@@ -17,11 +17,9 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import tomli_w
 from filelock import FileLock, Timeout
 from safetensors.torch import save
 from torch import Tensor
@@ -29,21 +27,16 @@ from torch import Tensor
 from airfeel.experiment import atomic, checkpoint, origin, record
 from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Checkpoint
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.deciding import as_table, settings_that_decide
+from airfeel.experiment.deciding import as_toml, settings_that_decide
 from airfeel.experiment.facts import facts
 from airfeel.experiment.origin import Arithmetic, Origin
 from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
 from airfeel.experiment.seals import ROWS, Growing
 from airfeel.types import BadInput, Report, State
+from airfeel.version import VERSION
 
-VERSION = metadata.version("airfeel")
 _SECONDS = 1.0  # that a row may wait for others
 _LEFTOVERS = {".lock", "config.toml.part", "facts.json.part", "facts.json"}
-
-
-def as_toml(e: Experiment) -> str:
-    """The fully resolved settings as TOML; a setting that is off is left out."""
-    return tomli_w.dumps(as_table(e))
 
 
 def fingerprint(e: Experiment) -> str:

@@ -13,7 +13,8 @@ from airfeel.errors import BadInput, quote, shorten
 from airfeel.experiment.compare import folder_of, read_run
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups, check
-from airfeel.experiment.load import experiment, known, load, read_toml
+from airfeel.experiment.load import experiment, load, read_toml
+from airfeel.experiment.named import known
 from airfeel.experiment.pool import Job, Pool, Start, Trial
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -131,7 +132,7 @@ class Sweep:
     def _play(
         self, start: Start, signals: Signals, show: Callable[["Sweep"], None], seconds: float
     ) -> None:
-        waiting = [t for t in self.trials if not t.done]
+        waiting = [t for t in self.trials if t.fresh or not t.done]
         limit = self.workers or os.cpu_count() or 1
         while waiting or self.running:
             if signals.received is not None:

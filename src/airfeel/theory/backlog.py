@@ -6,8 +6,8 @@ share may become, how loud the noise is and how fast the rates fall are measured
 
 import math
 
+from airfeel.errors import BadInput
 from airfeel.theory.checks import at_least_zero, positive, sizes, whole
-from airfeel.types import BadInput
 
 
 def longest_wait(dim: int, k: int, floor: float = 0.1, fall: float = 1.0) -> float:

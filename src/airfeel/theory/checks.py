@@ -2,7 +2,7 @@
 
 import math
 
-from airfeel.types import BadInput
+from airfeel.errors import BadInput
 
 
 def sizes(**values: int) -> None:

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 from airfeel.bits import UNQUANTISED, check_bits
+from airfeel.errors import BadInput
 from airfeel.theory.checks import at_least_zero, positive, sizes, whole
-from airfeel.types import BadInput
 
 
 def contraction(k_global: int, k_local: int, bits: int, dim: int) -> float:

@@ -21,8 +21,8 @@ from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.report.styles import styles
 from airfeel.experiment.runner import Run
 from airfeel.experiment.standing import Line, lines, verdict
-from airfeel.experiment.store import VERSION
 from airfeel.types import Reason
+from airfeel.version import VERSION
 
 _T = TypeVar("_T")
 _POINTS = 1500  # of a curve

@@ -1,0 +1,81 @@
+"""Many runs at a time, on the terminal: a table that is kept up to date, or a line for each."""
+
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from airfeel.experiment import groups
+from airfeel.experiment.compare import folder_of
+from airfeel.experiment.config import Experiment
+from airfeel.experiment.groups import Groups
+from airfeel.experiment.pool import Trial
+from airfeel.experiment.signals import Signals
+from airfeel.experiment.sweep import Sweep
+
+
+def play(work: Sweep, signals: Signals) -> None:
+    """Carry a sweep out, and show how far it is."""
+    console = Console()
+    if console.is_terminal:
+        with Live(_table(work), console=console, refresh_per_second=4) as live:
+            work.play(signals, lambda s: live.update(_table(s)))
+    else:
+        announced: set[Path] = set()
+        work.play(signals, lambda s: _tell(s, announced))
+
+
+def complain(work: Sweep) -> None:
+    """Name the runs that failed; then the command has failed too."""
+    for folder, fault in work.faults.items():
+        typer.echo(f"airfeel: {folder} failed: {fault}", err=True)
+    if work.faults:
+        raise typer.Exit(1)
+
+
+def at_a_time(
+    experiments: list[tuple[str, Experiment]],
+    out: Path,
+    workers: int,
+    fresh: bool,
+    signals: Signals,
+) -> Groups:
+    """A comparison's runs, some at a time; all of them must come to an end."""
+    groups.check(experiments)
+    work = Sweep([Trial(n, e, folder_of(out, n, e), fresh) for n, e in experiments], workers)
+    play(work, signals)
+    complain(work)
+    return work.runs()
+
+
+def _state(work: Sweep, trial: Trial) -> str:
+    if trial.folder in work.faults:
+        return "failed"
+    if trial.done:
+        return "done"
+    if trial.folder in work.running:
+        rounds = trial.folder / "rounds.csv"
+        played = rounds.read_bytes().count(b"\n") - 2 if rounds.exists() else 0
+        return f"round {max(played, 0)}"
+    return "waiting"
+
+
+def _table(work: Sweep) -> Table:
+    shown = Table(box=None, pad_edge=False)
+    for name in ("settings", "seed", "state"):
+        shown.add_column(name, overflow="fold")
+    for trial in work.trials:
+        shown.add_row(trial.label, str(trial.experiment.run.seed), _state(work, trial))
+    return shown
+
+
+def _tell(work: Sweep, announced: set[Path]) -> None:
+    """A line for each trial that has ended since the last call."""
+    for trial in work.trials:
+        ended = trial.done or trial.folder in work.faults
+        if ended and trial.folder not in announced:
+            announced.add(trial.folder)
+            seed = trial.experiment.run.seed
+            typer.echo(f"{trial.label} seed {seed}: {_state(work, trial)}")

@@ -1,0 +1,12 @@
+"""Imported by the process that workers are forked from, by nothing else: it must outlive signals.
+
+A closed terminal or a `kill` of the whole group is for the workers, who save and end; without
+their server nobody could tell how they ended.
+"""
+
+import signal
+
+import airfeel.experiment.pool  # noqa: F401  what every worker needs
+
+_DEAF = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+BEFORE = {number: signal.signal(number, signal.SIG_IGN) for number in _DEAF}

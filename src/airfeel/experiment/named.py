@@ -1,0 +1,63 @@
+"""Settings that have a name: the presets, and the curves of the paper. Nothing is checked here."""
+
+import tomllib
+from importlib import resources
+
+from airfeel.catalogue import Table
+from airfeel.catalogues import SCHEMES
+from airfeel.experiment.paper import CURVES
+
+_FOLDER = resources.files("airfeel.experiment") / "presets"
+
+
+def presets() -> dict[str, str]:
+    """Name and first comment line of every preset: each base file with each scheme."""
+    return {name: _text(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
+
+
+def names() -> list[str]:
+    """Every preset and every curve of the paper."""
+    return [*_pairs(), *CURVES]
+
+
+def known(name: str) -> bool:
+    """Whether a name is that of a preset or of a curve of the paper."""
+    return name in _pairs() or name in CURVES
+
+
+def table(name: str) -> Table:
+    """The settings of a known name, as its files have them."""
+    return _preset(name) if name in _pairs() else _curve(name)
+
+
+def _pairs() -> dict[str, tuple[str, str]]:
+    """Base file and scheme of every preset, by its name; some have a file of changes, too."""
+    bases = sorted(_files() - {f"{file}-{scheme}" for file in _files() for scheme in SCHEMES})
+    return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
+
+
+def _files() -> set[str]:
+    return {file.name.removesuffix(".toml") for file in _FOLDER.iterdir()}
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / f"{name}.toml").read_text("utf-8")
+
+
+def _preset(name: str) -> Table:
+    base, scheme = _pairs()[name]
+    found = tomllib.loads(_text(base))
+    for section, changes in (tomllib.loads(_text(name)) if name in _files() else {}).items():
+        found.setdefault(section, {}).update(changes)
+    found.setdefault("scheme", {})["name"] = scheme
+    return found
+
+
+def _curve(name: str) -> Table:
+    """A preset with a curve's changes; only the digital schemes are told how many to invite."""
+    preset, changes = CURVES[name]
+    found = _preset(preset)
+    if found["scheme"]["name"] not in ("tcs-d", "top-k"):
+        del found["scheme"]["scheduled"]
+    found["scheme"].update(changes)
+    return found
