@@ -8,7 +8,7 @@ KILLS ?= 1000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same soak attack fuzz lint bench clean
+.PHONY: help setup demo test same soak attack fuzz lint wheel bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,6 +38,9 @@ lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+wheel: $(VENV)/.installed-dev ## Build sdist and wheels into dist/, install them elsewhere and run them
+	$(BIN)/python tests/package/distributions.py
 
 bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/allocation.py

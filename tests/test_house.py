@@ -12,8 +12,8 @@ from airfeel.catalogue import Catalogue
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
-    {"errors", "ranges", "version", "kernel_cache"},
-    {"types", "catalogue", "arrays"},
+    {"errors", "ranges", "version", "kernel_cache", "kernel_sources"},
+    {"types", "catalogue", "arrays", "prebuilt"},
     {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
     {"data", "learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},

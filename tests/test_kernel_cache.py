@@ -111,18 +111,19 @@ def test_a_library_in_a_directory_of_another_user_is_not_run(folder, cached, cap
     for path in (evil, evil.parent):
         os.chown(path, 12345, 12345)
         path.chmod(0o777)
-    kernel_cache._warn.cache_clear()
+    kernel_cache.warn.cache_clear()
     for _ in range(2):
         assert answer(folder) == 42
     assert [r.getMessage() for r in caplog.records] == [
         f"{evil.parent}: belongs to user 12345, not to {os.getuid()}; compiled kernels are kept in "
-        f"{folder.parent}/tmp/airfeel-native-{os.getuid()} instead"
+        f"{folder.parent}/tmp/airfeel-native-{os.getuid()} instead",
+        "compiling the kernels, once (some seconds)",
     ]
 
 
 def test_a_directory_in_a_place_where_everybody_may_rename_is_avoided(folder, cached, caplog):
     cached.parent.parent.chmod(0o777)
-    kernel_cache._warn.cache_clear()
+    kernel_cache.warn.cache_clear()
     assert folder.parent / "tmp" in build(folder).parents
     assert "everybody may rename" in caplog.text
 

@@ -1,4 +1,4 @@
-"""Kernels in C++: compiled on first use into a cache of the user's, never into the source tree.
+"""Kernels in C++: brought along by a wheel, or compiled on first use into a cache of the user's.
 
 A kernel is a folder with a `kernel.cpp` and headers beside it, called through ctypes: `Kernel` is
 the one door to all of them, `Numbers` the one way in which an array goes through it.
@@ -21,14 +21,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from airfeel import kernel_cache
+from airfeel import kernel_cache, prebuilt
+from airfeel.kernel_sources import AS_WRITTEN as AS_WRITTEN
+from airfeel.kernel_sources import FLAGS
+from airfeel.kernel_sources import FUSED as FUSED
 
-FLAGS = (
-    *("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"),
-    *("-fno-math-errno", "-fno-trapping-math"),
-)
-FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own last digit
-AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
 TUNING = (("-march=native",), ("-mcpu=native",), ())  # the first that the compiler accepts
 TIMEOUT = 300.0  # [s] for a kernel
 ANSWER = 30.0  # [s] for a compiler to say what it is
@@ -101,9 +98,11 @@ class Kernel:
 
     @cached_property
     def digest(self) -> str | None:
-        """Names what it computes: sources, compiler and flags; None where it cannot be had."""
+        """Names what it computes: sources, compiler and flags, or the wheel's; None: none."""
         if self.missing is not None:
             return None
+        if self._ready is not None:
+            return self._ready.digest
         sources = sorted([*self.folder.glob("*.hpp"), *self.folder.glob("*.cpp")])
         said = "\0".join((_version(find_compiler()), *FLAGS, *self.flags)).encode()
         return hashlib.sha256(b"\0".join([said, *map(Path.read_bytes, sources)])).hexdigest()[:12]
@@ -112,8 +111,13 @@ class Kernel:
         return self._functions[name]
 
     @cached_property
+    def _ready(self) -> prebuilt.Prebuilt | None:
+        return prebuilt.find(self.folder, (*FLAGS, *self.flags))
+
+    @cached_property
     def _functions(self) -> dict[str, Callable[..., float]]:
-        path = build(self.folder, cache_directory(), self.flags)
+        ready = self._ready
+        path = ready.path if ready else build(self.folder, cache_directory(), self.flags)
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
@@ -140,10 +144,15 @@ def build(folder: Path, directory: Path, extra: tuple[str, ...] = ()) -> Path:
     try:
         directory = kernel_cache.private(directory)
         return kernel_cache.find(directory, key) or kernel_cache.keep(
-            directory, key, lambda to: _ask([compiler, *flags, source, "-o", str(to)], TIMEOUT)
+            directory, key, lambda to: _compile([compiler, *flags, source, "-o", str(to)])
         )
     except OSError as error:
         raise BuildError(f"cannot write to {directory}: {error}") from error
+
+
+def _compile(command: list[str]) -> None:
+    kernel_cache.warn("compiling the kernels, once (some seconds)")
+    _ask(command, TIMEOUT)
 
 
 def find_compiler() -> str:

@@ -37,7 +37,7 @@ def private(directory: Path) -> Path:
     another = Path(tempfile.gettempdir()) / f"airfeel-native-{_me()}"
     if _open(another):
         another = _passing()
-    _warn(f"{directory}: {fault}; compiled kernels are kept in {another} instead")
+    warn(f"{directory}: {fault}; compiled kernels are kept in {another} instead")
     return another
 
 
@@ -145,5 +145,6 @@ def _older(directory: Path, pattern: str, seconds: float) -> Iterator[Path]:
 
 
 @cache
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Log a line, the first time that it is said."""
     logging.getLogger("airfeel").warning(text)
