@@ -86,6 +86,10 @@ CODECS = Catalogue(
         ),
         "top-k": Entry("airfeel.compress.codecs:TopK", "each device's own largest entries"),
         "whole": Entry("airfeel.compress.codecs:Whole", "everything, as it is"),
+        "measured": Entry(
+            "airfeel.compress.measured:Measurements",
+            "a projection of each device's largest entries, recovered by message passing (a-dsgd)",
+        ),
         "signs": Entry(
             "airfeel.compress.signs:Signs", "one bit of each entry, and their vote (signsgd, obda)"
         ),
@@ -139,6 +143,10 @@ TRANSMITS = Catalogue(
     {
         "hybrid": Entry("airfeel.radio.air:Hybrid", "global parts by air, own parts digitally"),
         "digital": Entry("airfeel.radio.digital:Orthogonal", "all parts digitally"),
+        "measured": Entry(
+            "airfeel.radio.measured:Measured",
+            "symbols by air; own entries stay in their device's memory (a-dsgd, ca-dsgd)",
+        ),
     },
     makes="airfeel.types:Transmit",
 )
