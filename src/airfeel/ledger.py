@@ -8,7 +8,7 @@ from torch import Tensor
 
 from airfeel.compress.masks import overlap
 from airfeel.radio.air import analog_energy, segment_energy
-from airfeel.radio.power import needed_slots, rates
+from airfeel.radio.packets import own_slots
 from airfeel.segments import air_slots
 from airfeel.types import (
     BadInput,
@@ -73,8 +73,8 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     """Slots, bits and energy of the uplink.
 
     A scheduled device spends P[g]_n in the air and its own U[l]_n slots times its digital power,
-    U[l]_n = ⌈Q/R_n⌉ (section III); batches follow each other, within a batch the slowest sets the
-    time.
+    U[l]_n = ⌈Q/R_n⌉ (section III), as often as its packet is sent; batches follow each other,
+    within a batch the slowest sets the time.
 
     Args:
         said: bits [n] and segment energies [n M] of the n invited devices.
@@ -82,15 +82,13 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
         plan: who speaks, with which powers [W].
     """
     n, m = fading.gain.shape
-    energy, own, bits = np.zeros(n), np.zeros(n), np.zeros(n)
+    energy, bits = np.zeros(n), np.zeros(n)
     bits[said.devices] = said.bits + plan.side
     spoken = plan.active[said.devices]
     who = said.devices[spoken]
     if plan.scalar > 0.0:
         energy[who] = analog_energy(said, fading, plan, spoken)
-    talking = plan.batch >= 0
-    rate = rates(plan.power[talking], fading.gain2[talking], fading.noise)
-    own[talking] = needed_slots(rate, bits[talking])
+    own = own_slots(said, fading, plan)
     energy += own * plan.power.sum(axis=1)
     digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
     analog = plan.scalar > 0.0 and len(who) > 0

@@ -127,7 +127,7 @@ def rehearse(e: Experiment, setup: Setup, state: State) -> str | None:
     symbols = said.common if said.signal is None else said.signal
     energy = segment_energy(symbols, world.subchannels).repeat(world.devices, axis=0)
     limit = scheme.plan.limit(turn, symbols.shape[1])
-    needed = limit.needed(energy, scheme.fade(turn).gain2)
+    needed = limit.needed(energy, scheme.fade(turn).air_gain2)
     if limit.allows(needed).any():
         return None
     medians = {"needed_median": np.median(needed), "budget_median": np.median(limit.budget)}

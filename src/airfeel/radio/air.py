@@ -92,8 +92,8 @@ def analog_energy(
     """
     who = said.devices[rows]
     if plan.amplitude is None and plan.share is None:
-        return needed_energy(said.energy[rows], fading.gain2[who], plan.scalar)
-    return spent_energy(said.energy[rows], plan.loudness(fading.gain)[who])
+        return needed_energy(said.energy[rows], fading.air_gain2[who], plan.scalar)
+    return spent_energy(said.energy[rows], plan.loudness(fading.air_gain)[who])
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Hybrid:
                 "scheme.transmit = 'hybrid': the plan puts nothing on the air; use 'digital'"
             )
         spoken, symbols = plan.active[said.devices], said.symbols
-        amplitude = plan.loudness(fading.gain)[said.devices]
+        amplitude = plan.loudness(fading.air_gain)[said.devices]
         signal = superpose(symbols, fading.met[said.devices], amplitude, spoken)
         noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(symbols.shape[1])
         signal += torch.from_numpy(noise).to(signal)

@@ -9,7 +9,8 @@ from jaxtyping import Float64, Int, Int64
 
 from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.matching import bottleneck_matching
-from airfeel.radio.power import needed_slots, rates, single_rates
+from airfeel.radio.packets import chosen_rates
+from airfeel.radio.power import needed_slots, single_rates
 from airfeel.radio.receive import arrivals, receive
 from airfeel.types import BadInput, Delivery, Fading, Plan, Received, Said, Turn
 
@@ -63,7 +64,7 @@ def divide(
     batch, rate, own = np.full(n, -1), np.zeros(n), np.zeros(n)
     amount, slots, gap = np.zeros((n, m)), 0, 0.0
     owners: list[Int[np.ndarray, "M"]] = []
-    best = single_rates(power, fading.gain2, fading.noise).max(axis=1)
+    best = single_rates(power, fading.gain2, fading.floor).max(axis=1)
     order = devices[np.argsort(-best[devices], kind="stable")]
     able, dropped = order[best[order] > _USABLE], order[best[order] <= _USABLE].tolist()
     for start in range(0, len(able), m):
@@ -74,7 +75,7 @@ def divide(
             continue
         batch[team], amount[team] = len(owners), allocation.power
         owners.append(np.where(allocation.owner >= 0, team[allocation.owner], -1))
-        rate[team] = rates(allocation.power, fading.gain2[team], fading.noise)
+        rate[team] = chosen_rates(allocation.power, fading, team)
         own[team] = needed_slots(rate[team], bits[team])
         slots += int(own[team].max())
         gap = float(np.maximum(gap, np.nan if allocation.gap is None else allocation.gap))
@@ -116,13 +117,12 @@ def _allocate_batch(
 
     The device of lowest max_m r goes first (ties: the higher index), one at a time.
     """
-    single = single_rates(power, fading.gain2, fading.noise)
+    single = single_rates(power, fading.gain2, fading.floor)
     while len(team):
         if _all_reachable(single[team]):
-            gain2 = fading.gain2[team]
-            links = Links(power[team], gain2, fading.noise, bits[team])
+            links = Links(power[team], fading.gain2[team], fading.floor, bits[team])
             allocation = allocate(links)
-            if (rates(allocation.power, gain2, fading.noise) > _USABLE).all():
+            if (chosen_rates(allocation.power, fading, team) > _USABLE).all():
                 return team, allocation
         weakest = len(team) - 1 - int(np.argmin(best[team][::-1]))
         team = np.delete(team, weakest)

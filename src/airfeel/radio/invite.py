@@ -103,7 +103,7 @@ def capacity(power: Float64[np.ndarray, "N"], fading: Fading) -> Float64[np.ndar
     >>> capacity(np.array([2.0]), Fading(np.array([[1.0, 1.0]]), 1.0))
     array([2.])
     """
-    snr = power[:, None] * fading.gain2 / (fading.noise * fading.gain.shape[1])
+    snr = power[:, None] * fading.gain2 / (fading.floor * fading.gain.shape[1])
     return np.asarray(np.log1p(snr).sum(axis=1) / np.log(2.0))
 
 

@@ -75,7 +75,7 @@ class HybridPlan(Bounded):
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         limit = self.limit(turn, said.symbols.shape[1])
         needed = np.full(turn.world.devices, np.nan)
-        needed[said.devices] = limit.needed(said.energy, fading.gain2[said.devices])
+        needed[said.devices] = limit.needed(said.energy, fading.air_gain2[said.devices])
         reason = first_reasons(said, power_left(turn))
         reason[(reason == Reason.SCHEDULED) & ~limit.allows(needed)] = Reason.TOO_LOUD
         analog = Analog(limit.scalar, needed, limit.budget)

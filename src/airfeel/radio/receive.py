@@ -5,16 +5,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from airfeel.radio.power import rates
+from airfeel.radio.packets import attempts
 from airfeel.types import Delivery, Fading, Plan, Received, Said
-
-_ROUNDING = 1.0 - 1e-12  # a rate that is met but for rounding is met
 
 
 def arrivals(said: Said, fading: Fading, plan: Plan) -> Bool[np.ndarray, "n"] | None:
-    """Whose packet arrives: where the rate fits the channel that it meets. None: everybody's.
-
-    R_n ≤ Σ_m log2(1 + P_{n,m}|h_{n,m}|²/σ0²) with the true |h|; who has no packet cannot lose it.
+    """Whose packet arrives, see `attempts`; who has none cannot lose it. None: everybody's.
 
     Args:
         said: names the n devices.
@@ -23,9 +19,8 @@ def arrivals(said: Said, fading: Fading, plan: Plan) -> Bool[np.ndarray, "n"] | 
     """
     if fading.truth is None:
         return None
-    who = said.devices
-    bearable = rates(plan.power[who], np.square(fading.truth[who]), fading.noise)
-    return np.asarray((plan.batch[who] < 0) | (bearable >= plan.rate[who] * _ROUNDING))
+    lost = attempts(fading, plan)[1][said.devices]
+    return ~lost if lost.any() else None
 
 
 def deliver(said: Said, plan: Plan, arrived: Bool[np.ndarray, "n"] | None) -> Delivery:

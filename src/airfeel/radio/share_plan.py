@@ -76,7 +76,7 @@ class SharePlan(Bounded):
     ) -> Analog:
         """Loudness and shares of the rows that speak; what each of them costs its device."""
         who, energy = said.devices[speaks], said.energy[speaks]
-        heard = (energy, fading.gain2[who], budget[who])
+        heard = (energy, fading.air_gain2[who], budget[who])
         if self.reports(turn):
             noise = said.symbols.shape[1] * fading.noise
             scalar = np.sqrt(least_error(*heard, noise, self.kappa)) or 1.0  # 1: of no consequence
@@ -84,7 +84,7 @@ class SharePlan(Bounded):
             scalar = turn.state.carry["loudness"]
         share, needed = np.zeros(fading.gain.shape), np.full(len(budget), np.nan)
         share[who] = regularised_shares(*heard, float(scalar) ** 2)
-        gain = fading.gain[who]
+        gain = fading.air_gain[who]
         inverse = np.divide(scalar, gain, out=np.zeros_like(gain), where=gain > 0.0)
         needed[who] = spent_energy(energy, inverse * share[who])
         return Analog(float(scalar), needed, budget, share=share)
@@ -124,5 +124,5 @@ def _energy_left(turn: Turn, division: Division) -> Float64[np.ndarray, "N"]:
 def _why_silent(reason: np.ndarray, fading: Fading, budget: Float64[np.ndarray, "N"]) -> np.ndarray:
     """Reasons of a round in which nobody speaks; who only had nothing to say is dropped."""
     why = np.where(budget > 0.0, Reason.DROPPED, Reason.NO_ENERGY)
-    why = np.where(fading.gain.any(axis=1), why, Reason.NO_CHANNEL)
+    why = np.where(fading.air_gain.any(axis=1), why, Reason.NO_CHANNEL)
     return np.where(reason == Reason.SCHEDULED, why, reason)

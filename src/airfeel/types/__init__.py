@@ -35,6 +35,7 @@ from airfeel.types.protocols import (
     Transmit,
     Turn,
 )
+from airfeel.types.radio import Front, Link, Upkeep
 from airfeel.types.series import Series, at_round
 from airfeel.types.world import Dataset, Network, Scores, Spread, World
 
@@ -51,10 +52,12 @@ __all__ = [
     "Engine",
     "Fade",
     "Fading",
+    "Front",
     "Happened",
     "Invite",
     "Invited",
     "Learn",
+    "Link",
     "MakePlan",
     "Mask",
     "Mean",
@@ -76,6 +79,7 @@ __all__ = [
     "Step",
     "Transmit",
     "Turn",
+    "Upkeep",
     "Words",
     "World",
     "at_round",

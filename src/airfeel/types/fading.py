@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Complex128, Float64
 
 from airfeel.errors import BadInput
+from airfeel.types.radio import Front, Link, Upkeep
 
 Mean = float | Float64[np.ndarray, "N"]  # of all devices, or of each
 
@@ -34,7 +35,8 @@ class Moments(Protocol):
 class Fading:
     """One draw of the sky: what is believed of it, and what is met.
 
-    Planning, the power rule, inversion and energy see `gain`; arrival sees `truth`.
+    Planning, the power rule, inversion and energy see `gain`, `air` and `silent`; arrival sees
+    `truth`, `residual` and `spin`: a symbol arrives times amplitude·air·residual.
     """
 
     gain: Float64[np.ndarray, "N M"]  # |h| as it is believed, constant during the round
@@ -42,6 +44,13 @@ class Fading:
     truth: Float64[np.ndarray, "N M"] | None = None  # |h| that signals meet; None: as believed
     mean2: Float64[np.ndarray, "N"] | None = None  # ḡ_n, E|h|² over the fading; None: not known
     moments: Moments | None = None  # of γ = |h|²/ḡ_n; None: not known
+    air: Float64[np.ndarray, "N M"] | None = None  # |h| that devices invert; None: `gain`
+    residual: Complex128[np.ndarray, "N M"] | None = None  # what an inverted unit becomes; None: 1
+    spin: Float64[np.ndarray, "N M"] | None = None  # its turning [rad/slot]; None: 0
+    silent: Bool[np.ndarray, "N M"] | None = None  # where a device does not invert; None: nowhere
+    link: Link | None = None  # what digital links bear; None: capacity
+    upkeep: Upkeep | None = None  # what knowing the channel costs; None: nothing
+    front: Front | None = None  # what radios do to values on the air; None: nothing
 
     @property
     def gain2(self) -> Float64[np.ndarray, "N M"]:
@@ -51,15 +60,37 @@ class Fading:
 
     @property
     def relative(self) -> Float64[np.ndarray, "N M"]:
-        """γ = |h|²/ḡ_n as it is believed; 1 by definition without fading, and 0 where ḡ_n is."""
+        """γ = |h|²/ḡ_n of the air as it is believed; 1 by definition without fading, and 0 where ḡ_n is."""
         if self.mean2 is None:
             raise BadInput("scheme.fade: tells no mean |h|² of the devices, which is needed here")
         if self.moments is not None and self.moments.steady:
             return np.ones_like(self.gain)
         mean = self.mean2[:, None]
-        return np.divide(self.gain2, mean, out=np.zeros_like(self.gain), where=mean > 0.0)
+        return np.divide(self.air_gain2, mean, out=np.zeros_like(self.gain), where=mean > 0.0)
 
     @property
     def met(self) -> Float64[np.ndarray, "N M"]:
         """|h| that signals really meet."""
         return self.gain if self.truth is None else self.truth
+
+    @property
+    def floor(self) -> float:
+        """The noise that digital rates are planned with: σ0², backed off [W]."""
+        return self.noise if self.link is None else self.noise * self.link.backoff
+
+    @property
+    def air_gain(self) -> Float64[np.ndarray, "N M"]:
+        """|h| of the air as devices believe and invert it."""
+        return self.gain if self.air is None else self.air
+
+    @property
+    def air_gain2(self) -> Float64[np.ndarray, "N M"]:
+        """The square of that."""
+        return self.gain2 if self.air is None else np.square(self.air)
+
+    @property
+    def arriving(self) -> Float64[np.ndarray, "N M"] | Complex128[np.ndarray, "N M"]:
+        """What a symbol is multiplied by on its way, at the begin of the air phase."""
+        if self.residual is not None:
+            return self.air_gain * self.residual
+        return self.met if self.air is None else self.air
