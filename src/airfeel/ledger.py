@@ -93,7 +93,7 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
     analog = plan.scalar > 0.0 and len(who) > 0
     return Costs(
-        slots_air=air_slots(said.symbols.shape[1], m) if analog else 0,
+        slots_air=air_slots(said.symbols.shape[1], m, said.lanes) if analog else 0,
         slots_digital=digital,
         bits=_total(bits[who]),
         energy=energy,

@@ -4,17 +4,18 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 
-def air_slots(values: int, subchannels: int) -> int:
+def air_slots(values: int, subchannels: int, lanes: int = 1) -> int:
     """U[g] = ⌈K[g]/M⌉, the slots that K values take on M sub-channels (section III).
 
     Args:
         values: K, values of one device for the air.
-        subchannels: M, each with one value per slot.
+        subchannels: M, each with one element per slot.
+        lanes: values on one element: 1, or 2 (in phase and in quadrature).
 
-    >>> air_slots(51780, 25)
-    2072
+    >>> air_slots(51780, 25), air_slots(51780, 25, lanes=2)
+    (2072, 1036)
     """
-    return -(-values // subchannels)
+    return -(-values // (lanes * subchannels))
 
 
 def thinnest_mask(dim: int, subchannels: int, slots: float, rounds: int) -> int:
@@ -35,28 +36,35 @@ def thinnest_mask(dim: int, subchannels: int, slots: float, rounds: int) -> int:
     return min(dim, subchannels * max(1, int(slots // rounds)))
 
 
-def segment_sizes(values: int, subchannels: int) -> Int[np.ndarray, "M"]:
+def segment_sizes(values: int, subchannels: int, lanes: int = 1) -> Int[np.ndarray, "M"]:
     """How many of K values each of M sub-channels carries: ⌈K/M⌉ or ⌊K/M⌋ (section II).
 
     Args:
         values: K, laid on sub-channels in index order.
         subchannels: M; the first K mod M carry one value more.
+        lanes: values on one element; with 2, segments are of whole elements, the last may be half.
 
-    >>> segment_sizes(7, 3)
-    array([3, 2, 2])
+    >>> segment_sizes(7, 3), segment_sizes(7, 3, lanes=2)
+    (array([3, 2, 2]), array([4, 2, 1]))
     """
-    short, rest = divmod(values, subchannels)
-    return short + (np.arange(subchannels) < rest)
+    short, rest = divmod(-(-values // lanes), subchannels)
+    sizes = lanes * (short + (np.arange(subchannels) < rest))
+    if values % lanes:  # half of the last element is empty
+        sizes[np.flatnonzero(sizes)[-1]] -= 1
+    return sizes
 
 
-def by_value(each: Shaped[np.ndarray, "*n M"], values: int) -> Shaped[np.ndarray, "*n {values}"]:
+def by_value(
+    each: Shaped[np.ndarray, "*n M"], values: int, lanes: int = 1
+) -> Shaped[np.ndarray, "*n {values}"]:
     """A number for each sub-channel as one for each of K values: that of the value's segment.
 
     Args:
         each: a number for each of M sub-channels, perhaps a row for each device, in any unit.
         values: K.
+        lanes: values on one element.
 
     >>> by_value(np.array([1.0, 0.5]), 3)
     array([1. , 1. , 0.5])
     """
-    return np.repeat(each, segment_sizes(values, each.shape[-1]), axis=-1)
+    return np.repeat(each, segment_sizes(values, each.shape[-1], lanes), axis=-1)

@@ -57,7 +57,7 @@ def average(
         total.index_add_(0, index, value)  # a device's own indices are distinct
     total.div_(devices if divide == "all" else max(received.count, 1))
     if uneven:
-        speakers = by_value(received.heard.astype(np.float64), len(support))
+        speakers = by_value(received.heard.astype(np.float64), len(support), received.lanes)
         share = np.divide(1.0, speakers, out=np.zeros_like(speakers), where=speakers > 0)
         total[support] += received.signal * torch.from_numpy(share).to(total)
     return total

@@ -265,4 +265,6 @@ def heard_of(agreed: Agreed, received: Received) -> Int64[Tensor, "_"]:
     heard, support = received.heard > 0, agreed.support
     if heard.all() or len(support) != len(received.signal):
         return support
-    return support[torch.from_numpy(by_value(heard, len(support))).to(support.device)]
+    return support[
+        torch.from_numpy(by_value(heard, len(support), received.lanes)).to(support.device)
+    ]

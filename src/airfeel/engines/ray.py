@@ -190,6 +190,7 @@ class RayEngine:
             loss=whole["loss"],
             signal=tensor("signal") if "signal" in whole else None,
             norm=whole.get("norm"),
+            lanes=turn.world.lanes,
         )
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:

@@ -33,9 +33,9 @@ def _zeros(world: World, rows: int, place: str) -> Float[Tensor, "{rows} D"]:
 class _Sheet:
     """Rows of what devices say, written in place by the workers."""
 
-    def __init__(self, rows: int, subchannels: int) -> None:
+    def __init__(self, rows: int, subchannels: int, lanes: int) -> None:
         self._whole: dict[str, Tensor] = {}  # by name; the first block to come tells how wide
-        self._lock = Lock()
+        self._lock, self._lanes = Lock(), lanes
         self._finite, self._loss = np.zeros(rows, dtype=bool), np.zeros(rows)
         self._bits, self._energy = np.zeros(rows), np.zeros((rows, subchannels))
         self._norm: Float64[np.ndarray, "n"] | None = None
@@ -62,7 +62,7 @@ class _Sheet:
         if words.norm is not None and self._norm is not None:
             self._norm[rows] = words.norm
         symbols = words.common if words.signal is None else words.signal
-        self._energy[rows] = segment_energy(symbols, self._energy.shape[1])
+        self._energy[rows] = segment_energy(symbols, self._energy.shape[1], self._lanes)
 
     def said(
         self, devices: Int64[np.ndarray, "n"], agreed: Agreed, like: Float[Tensor, "n D"]
@@ -82,6 +82,7 @@ class _Sheet:
             loss=self._loss,
             signal=parts.get("signal"),
             norm=self._norm,
+            lanes=self._lanes,
         )
 
 
@@ -132,7 +133,8 @@ class Threads:
         turns = -(-len(devices) // (self._workers * learn.block)) or 1
         size = -(-len(devices) // (self._workers * turns)) or 1  # as many blocks for each worker
 
-        sheet, memory = _Sheet(len(devices), self.world.subchannels), codec.memory
+        sheet = _Sheet(len(devices), self.world.subchannels, self.world.lanes)
+        memory = codec.memory
 
         def work(first: int) -> None:
             part = devices[first : first + size]

@@ -10,13 +10,14 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from airfeel.radio import native
+from airfeel.radio.front import clipped_energy, convert, superposed
 from airfeel.radio.receive import arrivals, deliver, receive
 from airfeel.segments import by_value, segment_sizes
-from airfeel.types import BadInput, Delivery, Fading, Plan, Received, Said, Turn
+from airfeel.types import BadInput, Delivery, Fading, Front, Plan, Received, Said, Turn
 
 
 def segment_energy(
-    symbols: Float[Tensor, "*n S"], subchannels: int
+    symbols: Float[Tensor, "*n S"], subchannels: int, lanes: int = 1
 ) -> Float64[np.ndarray, "*n {subchannels}"]:
     """e_{n,m} = ‖segment m of device n's symbols‖², in float64; a row for each device.
 
@@ -25,16 +26,18 @@ def segment_energy(
     Args:
         symbols: what a device puts on the air, S values: one per sub-channel and slot.
         subchannels: M; how values are laid on them is `segments.segment_sizes`.
+        lanes: values on one element.
 
     >>> segment_energy(torch.tensor([1.0, 2.0, 3.0]), 2)
     array([5., 9.])
     """
     values = symbols.cpu().numpy()
-    if native.KERNEL.missing is None and values.dtype in (np.float32, np.float64):
+    served = lanes == 1 and values.dtype in (np.float32, np.float64)
+    if native.KERNEL.missing is None and served:
         rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
         energy = native.segment_energy(rows, subchannels)
         return energy.reshape(*values.shape[:-1], subchannels)
-    sizes = segment_sizes(values.shape[-1], subchannels)
+    sizes = segment_sizes(values.shape[-1], subchannels, lanes)
     squares = np.square(values, dtype=np.float64)
     energy = np.zeros((*values.shape[:-1], subchannels))
     used = np.count_nonzero(sizes)  # with fewer values than sub-channels the last ones stay silent
@@ -91,6 +94,9 @@ def analog_energy(
         rows: which of the n devices are asked about.
     """
     who = said.devices[rows]
+    clipped = clipped_energy(said, fading, plan)
+    if clipped is not None:
+        return clipped[rows]
     if plan.amplitude is None and plan.share is None:
         return needed_energy(said.energy[rows], fading.air_gain2[who], plan.scalar)
     return spent_energy(said.energy[rows], plan.loudness(fading.air_gain)[who])
@@ -115,18 +121,39 @@ class Hybrid:
             raise BadInput(
                 "scheme.transmit = 'hybrid': the plan puts nothing on the air; use 'digital'"
             )
-        spoken, symbols = plan.active[said.devices], said.symbols
-        amplitude = plan.loudness(fading.air_gain)[said.devices]
-        signal = superpose(symbols, fading.met[said.devices], amplitude, spoken)
-        noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(symbols.shape[1])
-        signal += torch.from_numpy(noise).to(signal)
-        silent = ~plan.heard[plan.active].any(axis=0)
-        if silent.any():  # nothing but noise: the base station knows who was to speak there
-            signal[torch.from_numpy(by_value(silent, symbols.shape[1]))] = 0.0
+        signal, variance = on_air(turn, said, fading, plan)
         arrived = arrivals(said, fading, plan)
-        delivery = deliver(said, plan, arrived)
-        variance = fading.noise / plan.scalar**2
-        return receive(said, plan, signal.div_(plan.scalar), arrived, variance), delivery
+        delivery = deliver(said, plan, arrived, fading)
+        return receive(said, plan, signal, arrived, variance), delivery
+
+
+def on_air(turn: Turn, said: Said, fading: Fading, plan: Plan) -> tuple[Float[Tensor, "S"], float]:
+    """The sum of the symbols as the base station reads it, and the variance of its noise.
+
+    Where nobody was to speak it writes 0; its noise is drawn all the same.
+
+    Args:
+        turn: the round, for the dice of the room `air`.
+        said: symbols [n S] of the n devices.
+        fading: what devices invert and what that becomes, noise σ0² [W], and the radios.
+        plan: who speaks, how loud, and σ_t, which the sum is divided by.
+    """
+    values, ideal = said.symbols.shape[1], fading.residual is None and said.lanes == 1
+    dice = turn.rng("air").standard_normal(values)
+    if ideal and fading.front is None and fading.spin is None:
+        amplitude = plan.loudness(fading.air_gain)[said.devices]
+        arriving, spoken = fading.arriving[said.devices], plan.active[said.devices]
+        signal, divisor = superpose(said.symbols, arriving, amplitude, spoken), plan.scalar
+        signal += torch.from_numpy(np.sqrt(fading.noise) * dice).to(signal)
+    else:
+        front = fading.front or Front()
+        total = superposed(said, fading, plan) + np.sqrt(fading.noise / said.lanes) * dice
+        total = convert(total, front.adc_bits, front.loading)
+        signal, divisor = torch.from_numpy(total).to(said.symbols), plan.scalar * front.debias
+    silent = ~plan.heard[plan.active].any(axis=0)
+    if silent.any():  # nothing but noise: the base station knows who was to speak there
+        signal[torch.from_numpy(by_value(silent, values, said.lanes))] = 0.0
+    return signal.div_(divisor), fading.noise / said.lanes / divisor**2
 
 
 def superpose(

@@ -77,16 +77,28 @@ def attempts(fading: Fading, plan: Plan) -> tuple[Int64[np.ndarray, "N"], Bool[n
     return tries, lost
 
 
-def own_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:
-    """U[l]_n = tries·⌈Q/R_n⌉, the slots in which each device sends its packet (section III).
+def first_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:
+    """⌈Q/R_n⌉, the slots of each device's packet, sent once (section III).
 
     Args:
         said: bits Q [n] of the n invited devices.
-        fading: gains [N M] as they are believed and as they are met, noise σ0² [W], link.
+        fading: gains [N M] as they are believed, noise σ0² [W], link.
         plan: who speaks digitally, with which powers [W].
     """
     bits, own = np.zeros(len(plan.batch)), np.zeros(len(plan.batch))
     bits[said.devices] = said.bits + plan.side
     who = np.flatnonzero(plan.batch >= 0)
     own[who] = needed_slots(chosen_rates(plan.power[who], fading, who), bits[who])
-    return own if fading.link is None else own * attempts(fading, plan)[0]
+    return own
+
+
+def own_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:
+    """U[l]_n = tries·⌈Q/R_n⌉, the slots in which each device sends its packet.
+
+    Args:
+        said: bits Q [n] of the n invited devices.
+        fading: gains [N M] as they are believed and as they are met, noise σ0² [W], link.
+        plan: who speaks digitally, with which powers [W].
+    """
+    first = first_slots(said, fading, plan)
+    return first if fading.link is None else first * attempts(fading, plan)[0]

@@ -88,7 +88,7 @@ class HybridPlan(Bounded):
         scalar = at_round(self.power_scalar, turn.round)
         if self.schedule == "all":
             return Limit(scalar, np.full(world.devices, np.inf))
-        slots = air_slots(symbols, world.subchannels)
+        slots = air_slots(symbols, world.subchannels, world.lanes)
         return Limit(scalar, allowed_energy(self.alpha, power_left(turn), slots))
 
 
@@ -189,7 +189,8 @@ class Planner:
         """U[g], 0 where nothing is analog."""
         if self.analog is None:
             return 0
-        return air_slots(self.said.symbols.shape[1], self.turn.world.subchannels)
+        said = self.said
+        return air_slots(said.symbols.shape[1], self.turn.world.subchannels, said.lanes)
 
     def too_dear(self, plan: Plan, division: Division) -> Bool[np.ndarray, "N"]:
         """Whose round would take more energy than is left of C·P̄_n."""
@@ -197,6 +198,8 @@ class Planner:
         if np.isinf(world.slots):
             return np.zeros(world.devices, dtype=bool)
         energy = np.nan_to_num(plan.needed) + division.own_slots * division.power.sum(axis=1)
+        if self.fading.upkeep is not None:
+            energy += self.fading.upkeep.own_energy(plan.slots_air)
         return np.asarray(spent + energy > world.slots * world.power * _ROUNDING)
 
 

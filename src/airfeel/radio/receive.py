@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from airfeel.radio.front import share
 from airfeel.radio.packets import attempts
 from airfeel.types import Delivery, Fading, Plan, Received, Said
 
@@ -23,16 +24,23 @@ def arrivals(said: Said, fading: Fading, plan: Plan) -> Bool[np.ndarray, "n"] | 
     return ~lost if lost.any() else None
 
 
-def deliver(said: Said, plan: Plan, arrived: Bool[np.ndarray, "n"] | None) -> Delivery:
+def deliver(
+    said: Said,
+    plan: Plan,
+    arrived: Bool[np.ndarray, "n"] | None,
+    fading: Fading | None = None,
+) -> Delivery:
     """What arrived of an analog common part and of digital packets.
 
     Args:
-        said: names the n devices.
+        said: symbols of the n devices.
         plan: who speaks [N], and which share of each segment is sent [N M].
         arrived: whose packet did, see `arrivals`; None for everybody's.
+        fading: where peaks of power clip what devices send.
     """
     sent = plan.sent
-    return Delivery(plan.active, None if sent is None else sent[said.devices], arrived)
+    part = None if sent is None else sent[said.devices]
+    return Delivery(plan.active, part if fading is None else share(said, fading, plan), arrived)
 
 
 def receive(
@@ -70,4 +78,5 @@ def receive(
         count=count,
         heard=np.full(plan.power.shape[1], count) if digital else heard,
         noise=noise,
+        lanes=said.lanes,
     )

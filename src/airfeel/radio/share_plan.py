@@ -57,8 +57,10 @@ class SharePlan(Bounded):
         active = np.flatnonzero(reason == Reason.SCHEDULED)
         division = divide(active, power, fading, bits, self.allocate)
         reason[division.dropped] = Reason.NO_CHANNEL
-        slots = air_slots(said.symbols.shape[1], turn.world.subchannels)
-        budget = np.minimum(allowed_energy(self.alpha, power, slots), _energy_left(turn, division))
+        slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
+        budget = np.minimum(
+            allowed_energy(self.alpha, power, slots), _energy_left(turn, division, fading, slots)
+        )
         speaks = (reason == Reason.SCHEDULED)[said.devices]
         analog = self._analog(turn, said, fading, speaks, budget)
         if not np.nansum(analog.needed) > 0.0 and said.index.shape[1] == 0:
@@ -113,10 +115,14 @@ class SharePlan(Bounded):
         return {**gap, "loudness": np.array(plan.scalar if new else turn.state.carry["loudness"])}
 
 
-def _energy_left(turn: Turn, division: Division) -> Float64[np.ndarray, "N"]:
-    """What is left of C·P̄_n after the digital phase [W·slots]; 0 where only rounding is."""
+def _energy_left(
+    turn: Turn, division: Division, fading: Fading, slots: int
+) -> Float64[np.ndarray, "N"]:
+    """What is left of C·P̄_n after pilots and digital phase [W·slots]; 0 where only rounding is."""
     whole = turn.world.slots * turn.world.power
     digital = division.own_slots * division.power.sum(axis=1)
+    if fading.upkeep is not None:
+        digital = digital + fading.upkeep.own_energy(slots)
     left = whole - turn.state.spent - digital
     return np.where(turn.state.spent + digital < whole * _ROUNDING, left, 0.0)
 

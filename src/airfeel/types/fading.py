@@ -60,7 +60,7 @@ class Fading:
 
     @property
     def relative(self) -> Float64[np.ndarray, "N M"]:
-        """γ = |h|²/ḡ_n of the air as it is believed; 1 by definition without fading, and 0 where ḡ_n is."""
+        """γ = |h|²/ḡ_n of the air as it is believed; 1 without fading, and 0 where ḡ_n is."""
         if self.mean2 is None:
             raise BadInput("scheme.fade: tells no mean |h|² of the devices, which is needed here")
         if self.moments is not None and self.moments.steady:

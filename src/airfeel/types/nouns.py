@@ -98,6 +98,7 @@ class Said:
     loss: Float64[np.ndarray, "n"]  # mean mini-batch loss
     signal: Float[Tensor, "n S"] | None = None  # symbols for the air; None: `common` itself
     norm: Float64[np.ndarray, "n"] | None = None  # what a plan may rank devices by, if it asks
+    lanes: int = 1  # values that one element of the air carries
 
     @property
     def symbols(self) -> Float[Tensor, "n S"]:
@@ -200,6 +201,7 @@ class Received:
     count: float  # N_t, the speakers (of digital packets: those that arrived), or their weights
     heard: Int64[np.ndarray, "M"] | Float64[np.ndarray, "M"]  # the same on each sub-channel
     noise: float = 0.0  # variance of one entry of the signal
+    lanes: int = 1  # values that one element of the air carried
 
 
 @dataclass(frozen=True)
