@@ -2,9 +2,9 @@
 
     python benchmarks/kernels.py [--turns 15]
 
-Local SGD of the paper's CNN, one device after the other on one core: in every turn each build trains
-the same device once, in an order that turns around. The ratio within a turn counts; processor time
-is measured, which other processes disturb less.
+Local SGD of the paper's CNN on one core: in every turn each build trains one device once, in an
+order that turns around. The ratio within a turn counts; processor time is measured, which other
+processes disturb less.
 """
 
 import argparse
