@@ -14,6 +14,7 @@ PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
     {"errors", "ranges", "version", "kernel_cache", "kernel_sources"},
     {"types", "catalogue", "arrays", "prebuilt"},
+    {"entries"},
     {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
     {"data", "learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},

@@ -1,36 +1,23 @@
 """Every part that settings can name: a new one is a file of its own and one line here.
 
+Schemes, and what belongs to data and training, have theirs in `entries/`.
+
 Factories are text, so that nothing is imported before it is used; `airfeel list`, the schema of
 the settings and the contract tests read these catalogues.
 """
 
 from airfeel.catalogue import Catalogue, Entry
-
-SCHEMES = Catalogue(
-    "schemes",
-    "scheme.name",
-    {
-        "tcs-h": Entry(
-            "airfeel.schemes.tcs_h:tcs_h",
-            "Global mask by air, local masks digitally; who can afford the air is scheduled.",
-        ),
-        "tcs-d": Entry(
-            "airfeel.schemes.tcs_d:tcs_d",
-            "Global part quantised without indices, local part with them; random devices.",
-        ),
-        "top-k": Entry(
-            "airfeel.schemes.top_k:top_k",
-            "K = K[g] + K[l] entries with their indices; random devices.",
-        ),
-        "fedavg": Entry(
-            "airfeel.schemes.fedavg:fedavg", "Every device's whole update, at no cost."
-        ),
-        "backlog": Entry(
-            "airfeel.schemes.backlog:backlog",
-            "All by air: a moving mask, the share that each can afford, memory of the rest.",
-        ),
-    },
+from airfeel.entries.learning import (
+    BACKENDS,
+    DATASETS,
+    LOGGERS,
+    MODELS,
+    PARTITIONS,
+    RULES,
+    SERIES,
 )
+from airfeel.entries.schemes import SCHEMES
+
 FADINGS = Catalogue(
     "channels",
     "radio.fading",
@@ -93,6 +80,17 @@ CODECS = Catalogue(
         "signs": Entry(
             "airfeel.compress.signs:Signs", "one bit of each entry, and their vote (signsgd, obda)"
         ),
+        "scaled-signs": Entry(
+            "airfeel.compress.signs:ScaledSigns",
+            "one bit of each entry, and their mean size (ef-signsgd)",
+        ),
+        "quantised": Entry(
+            "airfeel.compress.buckets:Quantised", "every entry in levels, bucket by bucket (qsgd)"
+        ),
+        "qsparse": Entry(
+            "airfeel.compress.buckets:Qsparse",
+            "each device's own largest entries, in levels or signs that contract",
+        ),
     },
     makes="airfeel.types:Codec",
 )
@@ -118,6 +116,12 @@ MEMORIES = Catalogue(
             "airfeel.compress.memory:ErrorMemory", "what was not sent is sent later"
         ),
         "none": Entry("airfeel.compress.memory:NoMemory", "what was not sent is lost"),
+        "dgc": Entry(
+            "airfeel.compress.momenta:Dgc", "what was not sent gathers momentum until it is"
+        ),
+        "signum": Entry(
+            "airfeel.compress.momenta:Signum", "a running mean of updates; nothing is subtracted"
+        ),
     },
     makes="airfeel.types:Memory",
 )
@@ -153,7 +157,20 @@ TRANSMITS = Catalogue(
 STEPS = Catalogue(
     "server steps",
     "scheme.step",
-    {"add": Entry("airfeel.server.steps:Add", "the model moves by the update itself")},
+    {
+        "add": Entry("airfeel.server.steps:Add", "the model moves by the update itself"),
+        "fedavgm": Entry("airfeel.server.steps:FedAvgM", "momentum on the global update"),
+        "fedadam": Entry(
+            "airfeel.server.adaptive:Adaptive",
+            "each entry in units of its own late size",
+            {"second": "adam"},
+        ),
+        "fedyogi": Entry(
+            "airfeel.server.adaptive:Adaptive",
+            "the same, whose units grow and shrink slowly",
+            {"second": "yogi"},
+        ),
+    },
     makes="airfeel.types:Step",
 )
 METERS = Catalogue(
@@ -185,97 +202,47 @@ ALLOCATORS = Catalogue(
     },
     makes="airfeel.radio.links:Allocator",
 )
-RULES = Catalogue(
-    "local rules",
-    "training.rule",
-    {
-        "sgd": Entry("airfeel.learn.rules:PlainSGD", "plain SGD"),
-        "momentum": Entry("airfeel.learn.rules:Momentum", "heavy-ball momentum within a round"),
-        "proximal": Entry("airfeel.learn.rules:Proximal", "FedProx's pull to the global model"),
-    },
-    makes="airfeel.learn.rules:Rule",
+CATALOGUES = (
+    SCHEMES,
+    FADINGS,
+    SKIES,
+    INVITES,
+    CODECS,
+    MASKS,
+    MEMORIES,
+    PLANS,
+    TRANSMITS,
+    STEPS,
+    METERS,
+    ALLOCATORS,
+    RULES,
+    SERIES,
+    BACKENDS,
+    DATASETS,
+    PARTITIONS,
+    MODELS,
+    LOGGERS,
 )
-SERIES = Catalogue(
-    "series over rounds",
-    "training.learning_rate",
-    {
-        "cosine": Entry("airfeel.learn.series:Cosine", "half a cosine from start to end"),
-        "step": Entry("airfeel.learn.series:Stairs", "times a factor every so many rounds"),
-        "1/t": Entry("airfeel.learn.series:Inverse", "falls like 1/t"),
-    },
-    makes="collections.abc:Callable",
-)
-BACKENDS = Catalogue(
-    "backends",
-    "training.backend",
-    {
-        "auto": Entry("airfeel.learn.backends:fastest", "the fastest that can"),
-        "torch": Entry("airfeel.learn.backends:Torch", "one device after the other, any model"),
-        "stacked": Entry("airfeel.learn.backends:stacked", "devices at once; a GPU, small models"),
-        "native": Entry("airfeel.learn.backends:compiled", "a C++ kernel, float32 on a CPU"),
-    },
-    makes="airfeel.learn.backends:Backend",
-)
-DATASETS = Catalogue(
-    "data sets",
-    "data.dataset",
-    {
-        "digits": Entry(
-            "airfeel.data.datasets:digits",
-            "1797 handwritten digits of 8×8 pixels; embedded, works offline",
-        ),
-        "fashion-mnist": Entry(
-            "airfeel.data.datasets:fashion_mnist",
-            "70 000 pieces of clothing of 28×28 pixels; airfeel data fetch fashion-mnist",
-        ),
-        "cifar10": Entry(
-            "airfeel.data.datasets:cifar10",
-            "60 000 colour photographs of 32×32 pixels; airfeel data fetch cifar10",
-        ),
-        "synthetic": Entry(
-            "airfeel.data.datasets:synthetic",
-            "Gaussian classes or a linear model of any shape, made from the seed",
-        ),
-        "file": Entry("airfeel.data.own:file", "your own arrays: file:my.npz"),
-        "given": Entry("airfeel.data.own:given", "handed in from Python: airfeel.run(e, data=…)"),
-    },
-)
-PARTITIONS = Catalogue(
-    "partitions",
-    "data.partition",
-    {
-        "iid": Entry("airfeel.data.shards:Iid", "equal shards at random"),
-        "classes": Entry(
-            "airfeel.data.shards:ByClasses", "data.classes_per_device classes on each device"
-        ),
-        "dirichlet": Entry(
-            "airfeel.data.shards:Dirichlet", "classes in proportions drawn with data.alpha"
-        ),
-        "fixed-size": Entry("airfeel.data.shards:FixedSize", "so many samples on each device"),
-    },
-    makes="airfeel.data.shards:Partition",
-)
-MODELS = Catalogue(
-    "models",
-    "model.name",
-    {
-        "paper-cnn": Entry(
-            "airfeel.learn.models:paper_cnn",
-            "The paper's network: 258 898 parameters for 3×32×32 inputs and 10 classes.",
-        ),
-        "small-cnn": Entry(
-            "airfeel.learn.models:small_cnn",
-            "Two padded convolutions (16 and 32 channels) with pooling.",
-        ),
-        "mlp": Entry("airfeel.learn.models:mlp", "One hidden layer with ReLU."),
-        "logistic": Entry("airfeel.learn.models:logistic", "Softmax regression: convex."),
-        "linear": Entry("airfeel.learn.models:linear", "Linear regression with squared error."),
-    },
-)
-LOGGERS = Catalogue(
-    "loggers",
-    "run.loggers",
-    {"tensorboard": Entry("airfeel.experiment.loggers:TensorBoard", "event files of TensorBoard")},
-    makes="airfeel.experiment.loop:Watcher",
-)
-CATALOGUES = tuple(each for each in tuple(globals().values()) if isinstance(each, Catalogue))
+__all__ = [
+    "ALLOCATORS",
+    "BACKENDS",
+    "CATALOGUES",
+    "CODECS",
+    "DATASETS",
+    "FADINGS",
+    "INVITES",
+    "LOGGERS",
+    "MASKS",
+    "MEMORIES",
+    "METERS",
+    "MODELS",
+    "PARTITIONS",
+    "PLANS",
+    "RULES",
+    "SCHEDULES",
+    "SCHEMES",
+    "SERIES",
+    "SKIES",
+    "STEPS",
+    "TRANSMITS",
+]

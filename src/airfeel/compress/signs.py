@@ -1,15 +1,15 @@
 """One bit for each entry: signs of updates, and the vote that is taken of them."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compress.codecs import Dim, all_entries, heard_of
-from airfeel.compress.memory import NoMemory
+from airfeel.compress.codecs import Dim, Strict, all_entries, heard_of, mean_of
+from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.ranges import about
 from airfeel.types import Agreed, Decoded, Memory, Received, Series, Turn, Words, at_round
 
@@ -27,6 +27,19 @@ def signs(x: Float[Tensor, "*n D"]) -> Float[Tensor, "*n D"]:
     tensor([ 1.,  1., -1.])
     """
     return torch.where(x >= 0, 1.0, -1.0).to(x.dtype)
+
+
+def mean_size(x: Float[Tensor, "n D"]) -> Float[Tensor, "n 1"]:
+    """‖x‖₁/D of each row, summed by itself in float64: the best size for sgn x.
+
+    Args:
+        x: updates, a row for each device.
+
+    >>> mean_size(torch.tensor([[1.0, -3.0]]))
+    tensor([[2.]])
+    """
+    total = [float(row.to(torch.float64).abs().sum()) for row in x]
+    return (torch.tensor(total, dtype=torch.float64) / max(x.shape[1], 1)).to(x)[:, None]
 
 
 def vote(
@@ -114,3 +127,54 @@ def voted(turn: Turn, agreed: Agreed, received: Received, stride: Series) -> Dec
     """
     update = vote(received, agreed.support, turn.world.dim, at_round(stride, turn.round))
     return Decoded(update, (heard_of(agreed, received), received.index))
+
+
+@dataclass(frozen=True)
+class Layered(Agreed):
+    """All entries, and how many of them share a size, one group after the other."""
+
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScaledSigns:
+    """C(x) = (‖x‖₁/D)·sgn x, and the mean of it: EF-signSGD (Karimireddy et al. 2019).
+
+    arXiv:1901.09847. With the error memory it converges where plain signs do not, since
+    ‖x − C(x)‖² = ‖x‖² − ‖x‖₁²/D. D bits, and 32 for each size under strict accounting.
+
+    dim: d. strict: charge 32 bits for each size. memory: what devices keep.
+    """
+
+    dim: Dim
+    groups: Annotated[Literal["all", "layers"], about("entries that share a size")] = "all"
+    strict: Strict = False
+    memory: Memory = field(default_factory=ErrorMemory)
+    dice: ClassVar[int] = 0
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def agree(self, turn: Turn) -> Layered:
+        """All entries; the model's tensors where each has a size of its own."""
+        sizes: tuple[int, ...] = (turn.world.dim,)
+        if self.groups == "layers":
+            sizes = tuple(t.numel() for t in turn.world.model.named(turn.state.theta).values())
+        return Layered(all_entries(turn).support, sizes)
+
+    def encode(
+        self,
+        x: Float[Tensor, "n D"],
+        agreed: Agreed,
+        devices: Int64[np.ndarray, "n"],
+        dice: Float64[np.ndarray, "n W"],
+        grant: Float64[np.ndarray, "N"] | None = None,
+    ) -> Words:
+        """(‖x‖₁/D)·sgn x, group by group."""
+        sizes = agreed.sizes if isinstance(agreed, Layered) else (self.dim,)
+        parts = [mean_size(part) * signs(part) for part in torch.split(x, list(sizes), dim=1)]
+        bits = float(self.dim + (32 * len(sizes) if self.strict else 0))
+        nothing = x[..., :0]
+        return Words(torch.cat(parts, dim=1), nothing.long(), nothing, bits)
+
+    def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
+        """The mean."""
+        return mean_of(turn, agreed, received)

@@ -4,15 +4,17 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from airfeel.catalogue import Catalogue, Choice, Table
-from airfeel.catalogues import INVITES
+from airfeel.catalogues import INVITES, SERIES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
 from airfeel.radio.links import Allocator
 from airfeel.radio.plan import Schedule
+from airfeel.ranges import Positive
 from airfeel.server.steps import Add
 from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
 
 _Options = TypeVar("_Options")
+Rounds = Positive | tuple[Positive, ...] | Table  # an option: a number, one per round, a series
 _MASK, _MEMORY = Top(), ErrorMemory()  # these very ones: the settings say nothing
 
 
@@ -54,6 +56,14 @@ class Settings:
     def memory_or(self, default: Memory) -> Memory:
         """What devices keep: what the settings say, or the scheme's default."""
         return default if self.memory is _MEMORY else self.memory
+
+    def series(self, value: Rounds, option: str) -> Series:
+        """Numbers over the rounds, as an option gave them: also a series by name."""
+        if not isinstance(value, dict):
+            return value
+        facts = {} if self.rounds is None else {"rounds": self.rounds}
+        series: Series = SERIES.make(value, f"scheme.options.{option}", **facts)
+        return series
 
     def read(self, kind: type[_Options]) -> _Options:
         """scheme.options as a dataclass of the scheme's own: checked by name, type and range."""

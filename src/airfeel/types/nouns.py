@@ -209,7 +209,7 @@ class Decoded:
     """What the base station makes of it."""
 
     update: Float[Tensor, "D"]  # ĝ
-    touched: tuple[Int64[Tensor, "..."], ...] = ()  # entries that were received
+    touched: tuple[Int64[Tensor, "..."], ...] = ()  # entries received; if by air, the first ones
     noise: float = 0.0  # variance of an entry of the update that all speakers sent by air
     notes: Mapping[str, float | np.ndarray | Tensor] = field(default_factory=dict)  # own columns
 

@@ -1,0 +1,1 @@
+"""The longer catalogues; `catalogues.py` is where all of them are found."""

@@ -1,0 +1,44 @@
+"""Every scheme by name."""
+
+from airfeel.catalogue import Catalogue, Entry
+
+SCHEMES = Catalogue(
+    "schemes",
+    "scheme.name",
+    {
+        "tcs-h": Entry(
+            "airfeel.schemes.tcs_h:tcs_h",
+            "Global mask by air, local masks digitally; who can afford the air is scheduled.",
+        ),
+        "tcs-d": Entry(
+            "airfeel.schemes.tcs_d:tcs_d",
+            "Global part quantised without indices, local part with them; random devices.",
+        ),
+        "top-k": Entry(
+            "airfeel.schemes.top_k:top_k",
+            "K = K[g] + K[l] entries with their indices; random devices.",
+        ),
+        "qsgd": Entry(
+            "airfeel.schemes.qsgd:qsgd", "Every entry in q bits, bucket by bucket; random devices."
+        ),
+        "signsgd": Entry(
+            "airfeel.schemes.signs:signsgd",
+            "One bit of each entry, and their majority; random devices.",
+        ),
+        "ef-signsgd": Entry(
+            "airfeel.schemes.signs:ef_signsgd",
+            "One bit of each entry, its mean size, and memory of the rest; random devices.",
+        ),
+        "qsparse": Entry(
+            "airfeel.schemes.qsparse:qsparse",
+            "K entries with their indices, in levels or signs that contract; random devices.",
+        ),
+        "fedavg": Entry(
+            "airfeel.schemes.fedavg:fedavg", "Every device's whole update, at no cost."
+        ),
+        "backlog": Entry(
+            "airfeel.schemes.backlog:backlog",
+            "All by air: a moving mask, the share that each can afford, memory of the rest.",
+        ),
+    },
+)

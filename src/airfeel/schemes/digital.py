@@ -1,0 +1,21 @@
+"""What all-digital schemes have in common."""
+
+from airfeel.radio.digital import Orthogonal
+from airfeel.radio.plan import DigitalPlan
+from airfeel.schemes.settings import Settings
+from airfeel.types import Codec, Scheme
+
+
+def digital(s: Settings, name: str, codec: Codec) -> Scheme:
+    """Random devices say all of a codec's words digitally, on sub-channels of their own."""
+    return Scheme(
+        name=name,
+        fade=s.fade,
+        invite=s.invite("random"),
+        learn=s.learn,
+        codec=codec,
+        plan=DigitalPlan(s.allocate, s.schedule or "all"),
+        transmit=Orthogonal(),
+        step=s.step,
+        meters=s.meters,
+    )
