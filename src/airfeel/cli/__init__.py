@@ -38,6 +38,10 @@ COMMANDS = {
         "theory:theory",
         "Print Lemma 1's γ and Theorem 1's bound, and how they move with K, q, σ0 and N.",
     ),
+    "waveform": (
+        "waveform:waveform",
+        "Send the air as OFDM samples and judge the symbol-level model by them, W1 to W8.",
+    ),
     "list": ("listing:listing", "List every part that settings can name, and the presets."),
     "config": ("config:app", "Show settings."),
     "data": ("data:app", "Get and inspect data sets."),

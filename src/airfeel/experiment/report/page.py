@@ -23,17 +23,17 @@ _SCRIPTS = ("charts.js", "budget.js", "inspector.js")
 def page(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) -> str:
     """The report of some groups of runs as an HTML document."""
     folder = resources.files("airfeel.experiment.report") / "assets"
-    table = lines(groups, judge)
+    order = lines(groups, judge)
     sheet = whole_sheet(groups, judge)
     notes = [*computed_by(groups), *lacks(groups)]
     count = sum(len(runs) for runs in groups.values())
     return Template((folder / "page.html").read_text("utf-8")).substitute(
-        title=html.escape(", ".join(_schemes(groups, table))),
+        title=html.escape(", ".join(_schemes(groups, order))),
         verdict=html.escape(said(groups, judge)),
         lacks="".join(f'<p class="note">{html.escape(each)}</p>' for each in notes),
-        about=f"{count} run{'s' * (count != 1)} in {len(table)} group{'s' * (len(table) != 1)}",
-        summary=_table(sheet.head, sheet.rows),
-        runs=_table(*_run_rows(groups, spare)),
+        about=f"{count} run{'s' * (count != 1)} in {len(order)} group{'s' * (len(order) != 1)}",
+        summary=table(sheet.head, sheet.rows),
+        runs=table(*_run_rows(groups, spare)),
         css=(folder / "page.css").read_text("utf-8"),
         plotly=needed("plotly.offline").get_plotlyjs(),
         data=embed(page_data(groups, judge)),
@@ -79,7 +79,7 @@ def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[lis
     return head, rows
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """An HTML table; the first column names the row."""
     top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
     body = "".join(
