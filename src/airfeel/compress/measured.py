@@ -173,7 +173,7 @@ def read(
         centred: whether the mean went apart.
     """
     signal = received.signal.double().cpu().numpy()
-    speakers = by_value(received.heard.astype(np.float64), len(signal))
+    speakers = by_value(received.heard.astype(np.float64), len(signal), received.lanes)
     if pilot:
         loudness = np.full(len(signal) - 1, signal[-1] / pilot)
         signal, speakers = signal[:-1], speakers[:-1]

@@ -17,6 +17,9 @@ from airfeel.types import Turn
 _Vector = Float64[np.ndarray, "D"]
 Denoise = Callable[[_Vector, float], tuple[_Vector, float]]  # (r, τ²) → x', Σ ∂x'/∂r
 
+Tuning = Annotated[
+    Positive | Literal["minimax"], about("threshold over τ, or minimax for the share of k in D")
+]
 Iterations = Annotated[Count, about("of AMP, at most")]
 Tolerance = Annotated[NotNegative, about("change of the estimate, over its norm, at which it ends")]
 
@@ -57,9 +60,7 @@ class SoftThreshold:
     that are not 0), and degrades above; heavy tails are kinder. `minimax` is `minimax_tuning`.
     """
 
-    tuning: Annotated[
-        Positive | Literal["minimax"], about("threshold over τ, or minimax for the share of k in D")
-    ] = 1.1
+    tuning: Tuning = 1.1
     iterations: Iterations = 30
     tolerance: Tolerance = 1e-4
 
