@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli import app
+from airfeel.experiment.league.equal import at_equal, blocks, elsewhere, joules, rounds
 from airfeel.experiment.league.play import Played, play
 from airfeel.experiment.league.rules import read_league
 from airfeel.experiment.league.standings import standings, words
@@ -51,6 +52,8 @@ def test_it_prints_ranks_and_words_and_writes_all_of_it(played):
     assert "tuning: 2 of 2 runs" in output
     assert "playing: 6 of 6 runs" in output
     assert "At 30,000 slots" in output
+    assert "After 4 rounds" in output
+    assert " joules " in output
     names = {path.name for path in folder.iterdir()}
     assert {"league.md", "runs.csv", "tuning.csv", "league.png"} <= names
     page = (folder / "league.md").read_text()
@@ -127,6 +130,35 @@ def test_words_say_who_wins_what_is_undecided_and_who_stalled():
     assert "not told apart from it: b (0.3 points" in sentence
     assert "behind it: c (30.0 points" in sentence
     assert "c ended stalled" in sentence
+
+
+def curve(label: str, accuracies: list[float], blocks: list[int], energy: float):
+    columns = {
+        "round": np.arange(len(accuracies)),
+        "resource_blocks": np.array(blocks),
+        "scheduled": np.full(len(accuracies), 2),
+        "energy_mean": np.array([np.nan, *[energy] * (len(accuracies) - 1)]),
+        "test_accuracy": np.array(accuracies),
+    }
+    summary = {"test_accuracy": accuracies[-1], "rounds": len(accuracies) - 1, "seed": 0,
+               "energy_joules": 1.0, "reason": "budget", "resource_blocks": blocks[-1]}  # fmt: skip
+    return Played(label, 100, {}, Run(small(), columns, summary))
+
+
+def test_equal_rounds_and_equal_energy_are_as_far_as_all_came():
+    thin = curve("thin", [0.1, 0.3, 0.5, np.nan, 0.9], [0, 1, 2, 3, 4], energy=5.0)
+    thick = curve("thick", [0.1, 0.6, 0.7], [0, 2, 4], energy=50.0)
+    at, places = at_equal([thin, thick], rounds)
+    assert (at, [(p.label, p.accuracy) for p in places]) == (2, [("thick", 0.7), ("thin", 0.5)])
+    at, places = at_equal([thin, thick], joules)
+    assert at == pytest.approx(4 * 10.0 * thin.run.experiment.radio.symbol_seconds)
+    assert [(p.label, p.accuracy) for p in places] == [("thin", 0.9), ("thick", 0.1)]
+    assert at_equal([thin, thick], blocks)[1][0].label == "thin"
+    assert [text.split()[0] for text in elsewhere([thin, thick])] == ["After", "For"]
+
+
+def test_what_costs_nobody_anything_has_no_places():
+    assert at_equal([curve("free", [0.1, 0.2], [0, 0], 0.0)], joules) == (0.0, [])
 
 
 # Workers --------------------------------------------------------------------------------------

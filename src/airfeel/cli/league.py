@@ -10,6 +10,7 @@ from rich.table import Table
 
 from airfeel.cli.compare import parse_seeds
 from airfeel.cli.run import stopping
+from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.play import play
 from airfeel.experiment.league.rules import names, read_league
 from airfeel.experiment.league.standings import Place, percent, standings, words
@@ -54,7 +55,7 @@ def league(
     table = standings(played)
     for budget, places in table.items():
         console.print(_shown(budget, places))
-    for sentence in words(table):
+    for sentence in (*words(table), *elsewhere(played)):
         console.print(sentence, highlight=False, soft_wrap=True)
     try:
         write(rules, tried, played, target)

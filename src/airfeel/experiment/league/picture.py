@@ -1,10 +1,9 @@
 """Accuracy of every contender at the largest budget, against blocks, rounds and joules."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Real
 
 from airfeel.experiment.figures import (
     PALETTE,
@@ -17,6 +16,7 @@ from airfeel.experiment.figures import (
     legend_below,
     save,
 )
+from airfeel.experiment.league.equal import Way, blocks, joules, rounds
 from airfeel.experiment.league.play import Played
 from airfeel.experiment.readings import held, over_seeds
 from airfeel.experiment.runner import Run
@@ -43,23 +43,10 @@ def draw(played: Sequence[Played], path: Path) -> Path:
         return save(figure, path, 150)
 
 
-def _blocks(run: Run) -> Real[np.ndarray, "r"]:
-    return run.columns["resource_blocks"]
+_AXES = {"resource blocks": blocks, "rounds": rounds, "joules": joules}
 
 
-def _rounds(run: Run) -> Real[np.ndarray, "r"]:
-    return run.columns["round"]
-
-
-def _joules(run: Run) -> Float[np.ndarray, "r"]:
-    spent = np.nan_to_num(run.columns["energy_mean"].astype(float)) * run.columns["scheduled"]
-    return np.cumsum(spent) * run.experiment.radio.symbol_seconds
-
-
-_AXES = {"resource blocks": _blocks, "rounds": _rounds, "joules": _joules}
-
-
-def _band(runs: Sequence[Run], of: Callable[[Run], Real[np.ndarray, "r"]]) -> Band:
+def _band(runs: Sequence[Run], of: Way) -> Band:
     """Mean and spread over seeds at places that all runs have come to."""
     ways = [of(run).astype(float) for run in runs]
     first = max(float(way[way > 0].min(initial=np.inf)) for way in ways)

@@ -1,7 +1,7 @@
 """Who is ahead at which budget: ranks, paired differences, and the same in words."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,19 +27,26 @@ class Place:
     p: float = math.nan  # of no difference, corrected for all comparisons at this budget
 
 
-def standings(played: Sequence[Played]) -> dict[int, list[Place]]:
-    """The places at each budget, best first; p-values are Holm's over the budget's comparisons."""
+def standings(
+    played: Sequence[Played], accuracy: Callable[[Played], float] = lambda p: p.accuracy
+) -> dict[int, list[Place]]:
+    """The places at each budget, best first; p-values are Holm's over the budget's comparisons.
+
+    Args:
+        played: runs of the table.
+        accuracy: what a run is judged by; left out: its last model.
+    """
     table: dict[int, list[Place]] = {}
     for slots in dict.fromkeys(p.slots for p in played):
         labels = dict.fromkeys(p.label for p in played if p.slots == slots)
-        places = [_place([p for p in played if (p.label, p.slots) == (n, slots)]) for n in labels]
+        teams = [[p for p in played if (p.label, p.slots) == (n, slots)] for n in labels]
+        places = [_place(team, [accuracy(p) for p in team]) for team in teams]
         table[slots] = _compared(sorted(places, key=lambda place: -place.accuracy))
     return table
 
 
-def _place(played: Sequence[Played]) -> Place:
+def _place(played: Sequence[Played], accuracies: Sequence[float]) -> Place:
     """One contender at one budget, its seeds in the order in which all were played."""
-    accuracies = [p.accuracy for p in played]
     summaries = [p.run.summary for p in played]
     mean, spread = mean_and_spread(accuracies)
     return Place(
@@ -70,13 +77,19 @@ def _compared(places: list[Place]) -> list[Place]:
 
 def words(table: dict[int, list[Place]]) -> list[str]:
     """A sentence per budget: who wins, by how much, and what cannot be told apart."""
-    return [_sentence(slots, places) for slots, places in table.items()]
+    return [sentence(f"At {slots:,} slots", places) for slots, places in table.items()]
 
 
-def _sentence(slots: int, places: Sequence[Place]) -> str:
+def sentence(where: str, places: Sequence[Place]) -> str:
+    """Who is first, who cannot be told apart from it, who is behind, and who ended badly.
+
+    Args:
+        where: the words before it, such as "At 500 slots".
+        places: best first.
+    """
     first, *others = places
     level = [place for place in others if not _apart(place)]
-    text = f"At {slots:,} slots {first.label} is first with {percent(first)} %"
+    text = f"{where} {first.label} is first with {percent(first)} %"
     if level:
         text += "; not told apart from it: " + _listed([_gap(p) for p in level])
     beaten = [place for place in others if _apart(place)]

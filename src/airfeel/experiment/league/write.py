@@ -9,6 +9,7 @@ from pathlib import Path
 
 from airfeel.experiment import atomic
 from airfeel.experiment.facts import facts
+from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.picture import draw
 from airfeel.experiment.league.play import Played, Tried
 from airfeel.experiment.league.rules import League, Point
@@ -44,10 +45,11 @@ def markdown(
         f"at most {league.points} settings per budget on {len(league.tuning_seeds)} held-out seeds "
         f"({_seeds(league.tuning_seeds)}), and played with the best of them.",
         "",
-        *(f"- {sentence}" for sentence in words(table)),
+        *(f"- {sentence}" for sentence in (*words(table), *elsewhere(played))),
         "",
         "Behind: mean of paired differences to the first, in points, with its 95 % interval "
-        "(Student's t); p after Holm's correction over the comparisons at that budget.",
+        "(Student's t); p after Holm's correction over the comparisons at that budget. "
+        "After equal rounds and for equal joules: at the largest budget, as far as all runs came.",
     ]
     for slots, places in table.items():
         lines += ["", f"## {slots:,} slots", "", *_places(places, tried)]

@@ -1,0 +1,58 @@
+"""What contenders have after equally many rounds, and for equal energy: what slots do not tell."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Real
+
+from airfeel.experiment.league.play import Played
+from airfeel.experiment.league.standings import Place, sentence, standings
+from airfeel.experiment.readings import held
+from airfeel.experiment.runner import Run
+
+Way = Callable[[Run], Real[np.ndarray, "r"]]  # how far a run had come, in each of its rows
+
+
+def blocks(run: Run) -> Real[np.ndarray, "r"]:
+    """Resource blocks until each row."""
+    return run.columns["resource_blocks"]
+
+
+def rounds(run: Run) -> Real[np.ndarray, "r"]:
+    """Rounds until each row."""
+    return run.columns["round"]
+
+
+def joules(run: Run) -> Real[np.ndarray, "r"]:
+    """Energy of all devices until each row [J]."""
+    spent = np.nan_to_num(run.columns["energy_mean"].astype(float)) * run.columns["scheduled"]
+    return np.cumsum(spent) * run.experiment.radio.symbol_seconds
+
+
+def elsewhere(played: Sequence[Played]) -> list[str]:
+    """Sentences for the largest budget: who is first after equal rounds, who for equal energy."""
+    named = {"After {:,.0f} rounds": rounds, "For {:.2g} joules": joules}
+    found = [(text, at_equal(played, way)) for text, way in named.items()]
+    return [sentence(text.format(at), places) for text, (at, places) in found if places]
+
+
+def at_equal(played: Sequence[Played], way: Way) -> tuple[float, list[Place]]:
+    """The most that every run of the largest budget came to, and the places there, best first.
+
+    A contender to whom it costs nothing has no place. An accuracy is that of the last look.
+
+    Args:
+        played: runs of the table.
+        way: how far a run had come, in each of its rows.
+    """
+    most = max(p.slots for p in played)
+    there = [p for p in played if p.slots == most and way(p.run)[-1] > 0]
+    if not there:
+        return 0.0, []
+    at = min(float(way(p.run)[-1]) for p in there)
+
+    def accuracy(p: Played) -> float:
+        looks = p.run.columns["test_accuracy"].astype(float)
+        return float(held(way(p.run), looks, np.array([at]))[0])
+
+    return at, standings(there, accuracy)[most]
