@@ -31,6 +31,7 @@ from airfeel.learn.backends import Backend
 from airfeel.learn.rules import Rule
 from airfeel.radio.fading import Draw
 from airfeel.radio.links import Allocator, Links
+from airfeel.radio.loudness import Policy
 from airfeel.schemes import Settings
 from airfeel.types import (
     BadInput,
@@ -65,6 +66,7 @@ PLACES = {  # by setting: what its parts are, and where one is found in a run
     "scheme.mask": (Mask, lambda s: s.scheme.codec.mask),
     "scheme.memory": (Memory, lambda s: s.scheme.codec.memory),
     "scheme.plan": (MakePlan, lambda s: s.scheme.plan),
+    "scheme.amplitude": (Policy, lambda s: s.scheme.plan.amplitude),
     "scheme.transmit": (Transmit, lambda s: s.scheme.transmit),
     "scheme.step": (Step, lambda s: s.scheme.step),
     "radio.meters": (Meter, lambda s: s.scheme.meters[0]),
@@ -79,6 +81,7 @@ NUMBERED = {  # parts for which a device's number is more than a name
     ("radio.fading", "trace"),
     ("radio.fading", "none"),  # ties go to the lower number
     ("scheme.invite", "round-robin"),
+    ("scheme.invite", "interior"),  # ties go to the lower number
     ("radio.allocator", "round-robin"),
 }
 FILLED = {f.name for f in dataclasses.fields(Settings)} | {  # by the run: no settings of a part

@@ -52,6 +52,9 @@ INVITES = Catalogue(
             "airfeel.radio.invite:BestChannel",
             "the scheme.scheduled devices that could send most",
         ),
+        "interior": Entry(
+            "airfeel.radio.invite:Interior", "the share of devices of largest mean gain (baa)"
+        ),
         "proportional-fair": Entry(
             "airfeel.radio.invite:ProportionalFair",
             "the same over the share of late rounds in which they were heard",
@@ -137,9 +140,39 @@ PLANS = Catalogue(
             "airfeel.radio.share_plan:SharePlan",
             "whoever trained sends the share that it can afford, at the least error (backlog)",
         ),
+        "air": Entry(
+            "airfeel.radio.air_plan:AirPlan",
+            "whoever trained speaks as loud as scheme.amplitude says (baa, cotaf and others)",
+        ),
         "free": Entry("airfeel.radio.plan:FreePlan", "whoever trained is heard, at no cost"),
     },
     makes="airfeel.types:MakePlan",
+)
+AMPLITUDES = Catalogue(
+    "amplitudes (how loud)",
+    "scheme.amplitude",
+    {
+        "inversion": Entry(
+            "airfeel.radio.amplitude:Inversion", "σ_t/h; who cannot afford it is out (tcs-h)"
+        ),
+        "truncated": Entry(
+            "airfeel.radio.amplitude:Truncated",
+            "σ_t/h where a gain is not weak, within an expected power (baa, airfl-mem)",
+        ),
+        "affordable": Entry(
+            "airfeel.radio.amplitude:Affordable",
+            "σ_t/h on the best sub-channels that a device can afford",
+        ),
+        "precoded": Entry(
+            "airfeel.radio.amplitude:Precoded",
+            "the same at what the largest norm of the round allows (cotaf)",
+        ),
+        "own": Entry(
+            "airfeel.radio.amplitude:Own", "inversion with all that each device may spend (a-dsgd)"
+        ),
+        "flat": Entry("airfeel.radio.amplitude:Flat", "the same everywhere, no inversion (gbma)"),
+    },
+    makes="airfeel.radio.loudness:Policy",
 )
 TRANSMITS = Catalogue(
     "transmissions",

@@ -40,5 +40,20 @@ SCHEMES = Catalogue(
             "airfeel.schemes.backlog:backlog",
             "All by air: a moving mask, the share that each can afford, memory of the rest.",
         ),
+        "analog": Entry(
+            "airfeel.schemes.analog:analog", "Every entry by air, by those who can afford it."
+        ),
+        "baa": Entry(
+            "airfeel.schemes.baa:baa",
+            "Every entry by air, silence on weak sub-channels, what is truncated is lost.",
+        ),
+        "airfl-mem": Entry(
+            "airfeel.schemes.baa:airfl_mem",
+            "The same with memory: what is truncated is sent later.",
+        ),
+        "cotaf": Entry(
+            "airfeel.schemes.cotaf:cotaf",
+            "Every entry by air, louder as updates shrink; nobody exceeds its budget.",
+        ),
     },
 )

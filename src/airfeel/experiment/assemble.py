@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from airfeel.catalogue import Catalogue, Choice, Table, name_of
 from airfeel.catalogues import (
+    AMPLITUDES,
     CODECS,
     INVITES,
     MASKS,
@@ -26,6 +27,7 @@ from airfeel.types import BadInput, Scheme, World
 _REPLACED = {"fade": SKIES, "invite": INVITES, "transmit": TRANSMITS}
 _REPLACED |= {"codec": CODECS, "plan": PLANS}  # a codec may ask whether values go by air
 _WITHIN: dict[str, Catalogue] = {"mask": MASKS, "memory": MEMORIES, "step": STEPS}
+_WITHIN |= {"amplitude": AMPLITUDES}
 
 
 def assemble(

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from airfeel.catalogue import Choice
 from airfeel.catalogues import (
     ALLOCATORS,
+    AMPLITUDES,
     BACKENDS,
     CODECS,
     DATASETS,
@@ -137,6 +138,9 @@ class SchemeChoice(Section):
     )
     step: Annotated[Choice, named(STEPS)] | None = later(
         description="server optimiser; left out: add"
+    )
+    amplitude: Annotated[Choice, named(AMPLITUDES)] | None = later(
+        description="how loud devices are in plan = air; left out: the scheme's own, or inversion"
     )
     fade: Annotated[Choice, named(SKIES)] | None = later(
         description="in place of the sky, or around it"

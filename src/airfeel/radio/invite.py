@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64, Int64
 
 from airfeel.radio.remaining import power_left
 from airfeel.ranges import Count, Positive, Share, about
-from airfeel.types import Fading, Happened, Invited, Turn
+from airfeel.types import BadInput, Fading, Happened, Invited, Turn
 
 _Scheduled = Annotated[Count, about("devices that are invited per round")]
 
@@ -62,6 +62,26 @@ class BestChannel:
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         power = power_left(turn)
         return Invited(lowest(-capacity(power, fading), self.scheduled, power))
+
+
+@dataclass(frozen=True)
+class Interior:
+    """Invites the share of devices of largest mean gain: those near the base station.
+
+    Zhu, Wang, Huang 2020 (arXiv:1812.11494): fewer devices, and a louder weakest one among them.
+    """
+
+    share: Annotated[Share, about("share of devices that are invited, strongest first")] = 0.5
+    alternating: Annotated[bool, about("invite all devices in every other round")] = False
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        power = power_left(turn)
+        if fading.mean2 is None:
+            raise BadInput("scheme.invite = 'interior': the sky tells no mean gains")
+        if self.alternating and turn.round % 2 == 0:
+            return Invited(power > 0.0)
+        count = max(1, round(self.share * len(power)))
+        return Invited(lowest(-fading.mean2, count, power))
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,9 @@ class Planner:
         A round whose slots do not fit into the budget is returned as it is, to be discarded.
         """
         turn, bits = self.turn, np.zeros(self.turn.world.devices)
-        bits[self.said.devices] = self.said.bits
+        bits[self.said.devices] = self.said.bits + (
+            0.0 if self.analog is None else self.analog.side
+        )
         power = power_left(turn)
         while True:
             active = np.flatnonzero(reason == Reason.SCHEDULED)

@@ -8,6 +8,7 @@ from airfeel.catalogues import INVITES, SERIES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
 from airfeel.radio.links import Allocator
+from airfeel.radio.loudness import Policy
 from airfeel.radio.plan import Schedule
 from airfeel.ranges import Positive
 from airfeel.server.steps import Add
@@ -36,6 +37,7 @@ class Settings:
     mask: Mask = _MASK  # the rule of the global mask
     memory: Memory = _MEMORY  # what devices keep
     step: Step = field(default_factory=Add)  # moves the model
+    amplitude: Policy | None = None  # how loud devices are; each scheme has its default
     meters: tuple[Meter, ...] = ()  # read further costs
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default

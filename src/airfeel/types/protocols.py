@@ -166,6 +166,15 @@ class MakePlan(Protocol):
 
 
 @runtime_checkable
+class Screen(Protocol):
+    """Whom a plan keeps of those who may speak, before anything else is looked at."""
+
+    def __call__(
+        self, turn: Turn, said: Said, fading: Fading, able: Bool[np.ndarray, "N"]
+    ) -> Bool[np.ndarray, "N"]: ...
+
+
+@runtime_checkable
 class Transmit(Protocol):
     """The channel: what the base station holds, and what of it devices know to have arrived."""
 

@@ -1,0 +1,63 @@
+"""A plan for the air: who is kept, how loud each is, and own entries digitally."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from airfeel.radio.air import needed_energy, spent_energy
+from airfeel.radio.amplitude import Inversion, PowerScalar
+from airfeel.radio.loudness import Ask, Loud, Policy
+from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons
+from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.ranges import Each, about
+from airfeel.segments import air_slots
+from airfeel.types import Fading, Plan, Reason, Said, Screen, Turn
+
+_REAL_BITS = 32  # a real number of side information, charged under strict accounting
+
+
+@dataclass(frozen=True)
+class AirPlan(Bounded):
+    """A screen keeps some of those who trained; a policy says how loud each is, and who is out.
+
+    The energy of a round must fit into what is left of C·P̄_n; the policy sees to α·P̄_{t,n}·U.
+    With `strict` each number that devices report for the policy costs 32 bits, sent digitally.
+
+    allocate: shares the sub-channels of the digital part out. amplitude: how loud each is; None
+    for inversion at σ_t. screen: who is kept; None for all.
+    """
+
+    amplitude: Policy | None = None
+    screen: Screen | None = None
+    alpha: Annotated[Each, about("aggressiveness, one or one for each device")] = 1.0
+    power_scalar: PowerScalar = 5.0
+    strict: Annotated[bool, about("charge 32 bits for each number that devices report")] = False
+    partial: ClassVar[bool] = True  # devices may be silent on some sub-channels
+
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        policy = Inversion(self.power_scalar) if self.amplitude is None else self.amplitude
+        left = power_left(turn)
+        reason = first_reasons(said, left)
+        able = reason == Reason.SCHEDULED
+        if self.screen is not None:
+            kept = self.screen(turn, said, fading, able)
+            reason[able & ~kept] = Reason.DROPPED
+            able = able & kept
+        slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
+        power, budget = (allowed_energy(self.alpha, left, u) for u in (1, slots))
+        loud = policy(Ask(turn, said, fading, able.astype(bool), power, budget))
+        for why, who in loud.out.items():
+            reason[(reason == Reason.SCHEDULED) & who] = why
+        side = float(_REAL_BITS * policy.reports) if self.strict else 0.0
+        needed = np.full(len(left), np.nan)
+        needed[said.devices] = _needed(said, fading, loud)
+        analog = Analog(loud.scalar, needed, budget, loud.amplitude, side=side)
+        return Planner(turn, said, fading, self.allocate, analog).plan(reason)
+
+
+def _needed(said: Said, fading: Fading, loud: Loud) -> np.ndarray:
+    """Energy that each of the n devices would spend [W·slots]."""
+    if loud.amplitude is None:
+        return needed_energy(said.energy, fading.air_gain2[said.devices], loud.scalar)
+    return spent_energy(said.energy, loud.amplitude[said.devices])

@@ -1,0 +1,55 @@
+"""BAA and AirFL-Mem: analog aggregation by truncated inversion, without and with memory."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from airfeel.compress.codecs import Whole, Whom
+from airfeel.compress.memory import ErrorMemory, NoMemory
+from airfeel.radio.amplitude import THRESHOLD, ByHand, Threshold, Truncated
+from airfeel.radio.invite import Interior
+from airfeel.ranges import Share, about
+from airfeel.schemes.over_the_air import over_the_air
+from airfeel.schemes.settings import Settings
+from airfeel.types import Invite, Memory, Scheme
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `scheme.options` may set of baa and airfl-mem."""
+
+    threshold: Threshold = THRESHOLD
+    power_scalar: ByHand = None
+    divide: Whom = "heard"
+    interior: Annotated[Share, about("share of devices that are invited, strongest first")] = 1.0
+    alternating: Annotated[bool, about("invite all devices in every other round")] = False
+
+
+def baa(s: Settings) -> Scheme:
+    """Broadband analog aggregation (Zhu, Wang, Huang 2020, arXiv:1812.11494).
+
+    All D entries of Δ by air, b = σ_t/h where |h|² ≥ g_th·ḡ_n and silence elsewhere (`Truncated`).
+    An entry's mean is over the speakers of its sub-channel. What is truncated is lost: no memory.
+    Per round ⌈D/M⌉ slots and no bits; one number of each device, its norm, is side information.
+    Use it as the plain rival of every scheme by air. Whether the paper's mean is over all devices
+    or over those heard, and its threshold, could not be checked: `divide`, `threshold`.
+    """
+    return _truncated(s, "baa", NoMemory())
+
+
+def airfl_mem(s: Settings) -> Scheme:
+    """BAA with memory: what is truncated is sent later (Wen, Xing, Simeone, arXiv:2310.16606).
+
+    x = Δ + e; a device keeps in e exactly the segments on which it was silent, and all of x where
+    it was silent everywhere, so that deep fades cost time and no information. Costs are those of
+    `baa`. Use it where fading, not noise, is the limit.
+    """
+    return _truncated(s, "airfl-mem", ErrorMemory(silent="add"))
+
+
+def _truncated(s: Settings, name: str, memory: Memory) -> Scheme:
+    own = s.read(Options)
+    codec = Whole(s.memory_or(memory), own.divide)
+    invite: Invite | None = None
+    if own.interior < 1.0 and s.inviting is None:
+        invite = Interior(own.interior, own.alternating)
+    return over_the_air(s, name, codec, Truncated(own.threshold, own.power_scalar), invite)

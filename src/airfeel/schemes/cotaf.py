@@ -1,0 +1,39 @@
+"""COTAF: precoding by the largest norm, so that noise falls as updates do."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from airfeel.compress.codecs import Whole
+from airfeel.compress.memory import NoMemory
+from airfeel.errors import BadInput
+from airfeel.radio.amplitude import THRESHOLD, Norm, Precoded, Threshold
+from airfeel.ranges import Positive, about
+from airfeel.schemes.over_the_air import over_the_air
+from airfeel.schemes.settings import Settings
+from airfeel.types import Scheme
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `scheme.options` may set of cotaf."""
+
+    threshold: Threshold = THRESHOLD
+    norm: Norm = "now"
+    bound: Annotated[Positive | None, about("G, largest norm of a gradient, for the bound")] = None
+
+
+def cotaf(s: Settings) -> Scheme:
+    """Sery, Shlezinger, Cohen, Eldar 2021 (arXiv:2009.12787): convergence without a noise floor.
+
+    All D entries of Δ by air at σ_t² = p_t·g_th·min ḡ_n, p_t = min budget_n/max ‖Δ_n‖²
+    (`Precoded`): as updates shrink, devices speak up, and the noise in ĝ, σ0²/(σ_t·count)², falls
+    with them. Under η_t ∝ 1/t the gap to the optimum falls like 1/t. Nobody ever spends more than
+    its budget. ⌈D/M⌉ slots, no bits; one number of each device, its norm, is side information. Its
+    threshold and its estimate of E‖Δ‖² were not to be had: `threshold`, `norm`.
+    """
+    own = s.read(Options)
+    rate, steps = (getattr(s.learn, name, None) for name in ("learning_rate", "steps"))
+    if own.norm == "bound" and (rate is None or steps is None):
+        raise BadInput("scheme.options.norm = 'bound': local training tells no rate and no steps")
+    policy = Precoded(own.threshold, own.norm, own.bound, rate or 1.0, steps or 1)
+    return over_the_air(s, "cotaf", Whole(s.memory_or(NoMemory()), "heard"), policy)

@@ -1,0 +1,30 @@
+"""What schemes that speak over the air alone have in common."""
+
+from airfeel.radio.air import Hybrid
+from airfeel.radio.air_plan import AirPlan
+from airfeel.radio.loudness import Policy
+from airfeel.schemes.settings import Settings
+from airfeel.types import Codec, Invite, Scheme
+
+
+def over_the_air(
+    s: Settings, name: str, codec: Codec, amplitude: Policy, invite: Invite | None = None
+) -> Scheme:
+    """Everyone with power left trains; the policy says who speaks, and how loud."""
+    return Scheme(
+        name=name,
+        fade=s.fade,
+        invite=invite or s.invite("everyone"),
+        learn=s.learn,
+        codec=codec,
+        plan=AirPlan(
+            allocate=s.allocate,
+            amplitude=s.amplitude or amplitude,
+            alpha=s.alpha,
+            power_scalar=s.power_scalar,
+            strict=s.strict_bits,
+        ),
+        transmit=Hybrid(),
+        step=s.step,
+        meters=s.meters,
+    )
