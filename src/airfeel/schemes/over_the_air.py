@@ -20,6 +20,7 @@ def over_the_air(
         plan=AirPlan(
             allocate=s.allocate,
             amplitude=s.amplitude or amplitude,
+            screen=s.screen,
             alpha=s.alpha,
             power_scalar=s.power_scalar,
             strict=s.strict_bits,

@@ -12,7 +12,7 @@ from airfeel.radio.loudness import Policy
 from airfeel.radio.plan import Schedule
 from airfeel.ranges import Positive
 from airfeel.server.steps import Add
-from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Series, Step
+from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Screen, Series, Step
 
 _Options = TypeVar("_Options")
 Rounds = Positive | tuple[Positive, ...] | Table  # an option: a number, one per round, a series
@@ -38,6 +38,7 @@ class Settings:
     memory: Memory = _MEMORY  # what devices keep
     step: Step = field(default_factory=Add)  # moves the model
     amplitude: Policy | None = None  # how loud devices are; each scheme has its default
+    screen: Screen | None = None  # whom a plan keeps of those who trained; None for all
     meters: tuple[Meter, ...] = ()  # read further costs
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default
