@@ -3,7 +3,8 @@
 import math
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,14 @@ from airfeel.experiment import space
 from airfeel.experiment.assemble import assemble
 from airfeel.experiment.config import SQUARES, Experiment
 from airfeel.experiment.fields import scheduling
+from airfeel.experiment.real_radio import (
+    lanes,
+    real_sky,
+    refuse_real,
+    refuse_replaced,
+    settled,
+    with_real_radio,
+)
 from airfeel.experiment.sections import Radio
 from airfeel.learn import models
 from airfeel.learn.backends import Backend
@@ -38,6 +47,7 @@ class Setup:
     world: World
     scheme: Scheme
     streams: Dice
+    facts: dict[str, Any] = field(default_factory=dict)  # what the run's folder tells beside
 
 
 def with_data(e: Experiment, data: Dataset) -> Experiment:
@@ -65,7 +75,8 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
         e.training.batch_size,
         _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
     )
-    return Setup(world, _scheme(e, world, learn), streams)
+    scheme, told = _scheme(e, world, learn, streams)
+    return Setup(world, scheme, streams, told)
 
 
 def _backend(e: Experiment, model: FlatModel, data: Dataset, prefer: str | None) -> Backend:
@@ -88,8 +99,10 @@ def _backend(e: Experiment, model: FlatModel, data: Dataset, prefer: str | None)
 
 def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
     """The same for a model that is trained elsewhere: scheme, radio and dice, without data."""
+    refuse_real(e)
     world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
-    return Setup(world, _scheme(e, world, learn), Streams(e.run.seed))
+    streams = Streams(e.run.seed)
+    return Setup(world, _scheme(e, world, learn, streams)[0], streams)
 
 
 def no_data() -> Dataset:
@@ -102,7 +115,7 @@ def _world(
     e: Experiment, model: Network, data: Dataset, shards: tuple[Int64[np.ndarray, "_"], ...]
 ) -> World:
     power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
-    return World(model, data, shards, e.radio.subchannels, power, e.slots)
+    return World(model, data, shards, e.radio.subchannels, power, e.slots, lanes(e))
 
 
 def _compute_device(name: str) -> torch.device:
@@ -161,8 +174,13 @@ def _model(e: Experiment, data: Dataset, streams: Streams, device: torch.device)
     return FlatModel(module, classes=data.classes, dtype=dtype, device=device, buffers=m.buffers)
 
 
-def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
+def _scheme(
+    e: Experiment, world: World, learn: Learn, streams: Dice
+) -> tuple[Scheme, dict[str, Any]]:
+    """The scheme, and what is to be told of the cell that it is in."""
     d, chosen = world.dim, e.scheme
+    sky, told = settled(e, Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain), streams)
+    fade = real_sky(e, sky)
     k_global = round(chosen.global_sparsity * d)
     inviting, schedule = scheduling(chosen.scheduler, chosen.invite, chosen.schedule)
     settings = Settings(
@@ -171,7 +189,7 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
         k_local=min(round(chosen.local_sparsity * d), d - k_global),
         bits=chosen.bits,
         scheduled=e.scheduled,
-        fade=Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain),
+        fade=fade,
         learn=learn,
         allocate=ALLOCATORS.make(e.radio.allocator, time_limit=e.radio.allocator_seconds),
         power_scalar=_series(e.radio.power_scalar, "radio.power_scalar", e.training.rounds),
@@ -184,7 +202,9 @@ def _scheme(e: Experiment, world: World, learn: Learn) -> Scheme:
         rounds=e.training.rounds,
         slots=world.slots,
     )
-    return assemble(chosen, e.radio.meters, settings, world)
+    scheme = assemble(chosen, e.radio.meters, settings, world)
+    refuse_replaced(e, fade, scheme)
+    return with_real_radio(e, scheme), told
 
 
 def _series(

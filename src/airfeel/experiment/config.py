@@ -7,6 +7,7 @@ from airfeel.catalogue import name_of
 from airfeel.catalogues import FADINGS
 from airfeel.errors import BadInput
 from airfeel.experiment.fields import scheduling
+from airfeel.experiment.radio_sections import CellSection, Csi, Hardware, LinkSection, Sync
 from airfeel.experiment.sections import (
     Budget,
     Data,
@@ -32,6 +33,11 @@ class Experiment(Section):
     radio: Radio = Radio()
     budget: Budget = Budget()
     run: RunOptions = RunOptions()
+    csi: Csi = Csi()
+    sync: Sync = Sync()
+    hardware: Hardware = Hardware()
+    link: LinkSection = LinkSection()
+    cell: CellSection = CellSection()
 
     @property
     def slots(self) -> float:
@@ -66,7 +72,32 @@ class Experiment(Section):
                 "scheme.local_sparsity = 0: nothing is sent with global_sparsity = 0 too"
             )
         self._limits()
+        self._radio()
         return self
+
+    def _radio(self) -> None:
+        """What must fit together of a real radio."""
+        link, slot = self.link, self.radio.symbol_seconds
+        if link.subcarriers > 1 and link.subcarriers * slot <= link.cp_seconds:
+            raise BadInput(
+                f"link.cp_seconds = {link.cp_seconds}: must be below link.subcarriers = "
+                f"{link.subcarriers} times radio.symbol_seconds = {slot}"
+            )
+        if link.subcarriers > 1 and 2.0 * self.sync.timing > link.cp_seconds:
+            raise BadInput(
+                f"sync.timing = {self.sync.timing}: twice of it must be within link.cp_seconds = "
+                f"{link.cp_seconds}; beyond the guard only `airfeel waveform` is true"
+            )
+        if self.cell.model != "none" and self.radio.mean_gain != 1.0:
+            raise BadInput(
+                f"radio.mean_gain = {self.radio.mean_gain}: follows from cell.model = "
+                f"{self.cell.model!r}; give one of them"
+            )
+        if self.cell.min_distance >= self.cell.radius:
+            raise BadInput(
+                f"cell.min_distance = {self.cell.min_distance}: must be below cell.radius = "
+                f"{self.cell.radius}"
+            )
 
     def _limits(self) -> None:
         budget = self.budget

@@ -18,7 +18,7 @@ def as_table(e: Experiment, *, exclude_none: bool = True) -> Tables:
     for section, name, default in _later():
         if getattr(getattr(e, section), name) == default:
             table[section].pop(name, None)
-    return table
+    return {name: values for name, values in table.items() if values}
 
 
 def as_toml(e: Experiment) -> str:
@@ -32,7 +32,7 @@ def settings_that_decide(e: Experiment, but: Collection[Changes] = (Changes.NOTH
     for section, model in SECTIONS.items():
         for name, field in model.model_fields.items():
             if any(mark in but for mark in field.metadata if isinstance(mark, Changes)):
-                table[section].pop(name, None)
+                table.get(section, {}).pop(name, None)
     return table
 
 

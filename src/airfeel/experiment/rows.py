@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airfeel.radio.packets import attempts
 from airfeel.types import BadInput, Reason, Report, State
 
 Row = dict[str, int | float | str]
@@ -31,6 +32,7 @@ ROUND_COLUMNS = [
     "test_loss",
     "seconds",
 ]
+REAL_COLUMNS = ["lost", "tries"]  # of devices under a real radio, after the usual ones
 DEVICE_COLUMNS = ["round", "device", "scheduled", "reason", "needed", "budget", "rate", "energy"]
 _DEVICE_LINE = "%d,%d,%d,%s,%.12g,%.12g,%.12g,%.12g\n"  # none of our words needs quotes
 _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
@@ -96,9 +98,17 @@ def round_line(row: Row, columns: Iterable[str] = ROUND_COLUMNS) -> str:
     return ",".join(cells(row, columns)) + "\n"
 
 
-def device_lines(report: Report) -> str:
-    """A round's devices as lines of devices.csv: numbers with 12 digits, NaN as nothing."""
-    return "".join(map(_DEVICE_LINE.__mod__, _device_values(report))).replace(",nan", ",")
+def device_lines(report: Report, real: bool = False) -> str:
+    """A round's devices as lines of devices.csv: numbers with 12 digits, NaN as nothing.
+
+    real: with `REAL_COLUMNS`, what became of each device's packet.
+    """
+    lines: Iterable[str] = map(_DEVICE_LINE.__mod__, _device_values(report))
+    if real:
+        tries, lost = attempts(report.fading, report.plan)
+        ends = zip(lost.tolist(), tries.tolist(), strict=True)
+        lines = (f"{s[:-1]},{gone:d},{n}\n" for s, (gone, n) in zip(lines, ends, strict=True))
+    return "".join(lines).replace(",nan", ",")
 
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:

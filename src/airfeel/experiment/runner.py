@@ -24,6 +24,7 @@ from airfeel.experiment.seals import read_summary
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import Store
 from airfeel.experiment.summary import Facts
+from airfeel.radio.real import RealCosts
 from airfeel.types import BadInput, Dataset
 
 if TYPE_CHECKING:
@@ -122,7 +123,16 @@ def _carry_out(
         store = None
         if folder is not None:
             here, more = origin.arithmetic(setup), setup.scheme.columns
-            opened = Store(folder, e, resume=resume, fresh=fresh, more=more, here=here, other=other)
+            opened = Store(
+                *(folder, e),
+                resume=resume,
+                fresh=fresh,
+                more=more,
+                here=here,
+                other=other,
+                real=any(isinstance(meter, RealCosts) for meter in setup.scheme.meters),
+                told=setup.facts,
+            )
             store = stack.enter_context(opened)
             for fault in store.faults:
                 went = store.found.state.round if store.found else 0

@@ -30,7 +30,14 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import as_toml, settings_that_decide
 from airfeel.experiment.facts import facts
 from airfeel.experiment.origin import Arithmetic, Origin
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, Row, device_lines, round_line
+from airfeel.experiment.rows import (
+    DEVICE_COLUMNS,
+    REAL_COLUMNS,
+    ROUND_COLUMNS,
+    Row,
+    device_lines,
+    round_line,
+)
 from airfeel.experiment.seals import ROWS, Growing
 from airfeel.types import BadInput, Report, State
 from airfeel.version import VERSION
@@ -76,6 +83,7 @@ class Store:
     must be of the same settings and, unless `other` is allowed, of the same arithmetic.
     With `fresh` the run that is there is deleted, once nobody else can be writing it.
     `more` names the columns of rounds.csv after the usual ones; `here` is what computes the run.
+    `real`: packets may be lost, and devices.csv says whose; `told`: further facts.
     """
 
     def __init__(
@@ -88,10 +96,13 @@ class Store:
         more: Sequence[str] = (),
         here: Arithmetic | None = None,
         other: bool = False,
+        real: bool = False,
+        told: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder = folder
         self._columns = [*ROUND_COLUMNS, *more]
         self._here, self._other = here or {}, other
+        self._real, self._told = real, told or {}
         self.found: Checkpoint | None = None
         self.faults: list[str] = []
         self._beginning: Future[Path] | None = None
@@ -174,7 +185,8 @@ class Store:
         else is written before (`_begun`).
         """
         begun = origin.stored_facts(self.folder) if self.found else {}
-        told = (begun or facts()) | {"fingerprint": fingerprint(e)} | self.origin.as_facts()
+        told = {**(begun or facts()), **self._told, "fingerprint": fingerprint(e)}
+        told |= self.origin.as_facts()
         content = json.dumps(told, indent=2).encode()
         self._loose.add(atomic.write(self.folder / "facts.json", content, durable=not new))
         if new:
@@ -194,9 +206,13 @@ class Store:
         if not self._files:
             self._files = {name: self._table(name) for name in ROWS}
 
+    @property
+    def _device_columns(self) -> list[str]:
+        return [*DEVICE_COLUMNS, *(REAL_COLUMNS if self._real else ())]
+
     def _table(self, name: str) -> Growing:
         """A CSV file opened at its end, cut to what the checkpoint knows or to its header."""
-        columns = self._columns if name == "rounds.csv" else DEVICE_COLUMNS
+        columns = self._columns if name == "rounds.csv" else self._device_columns
         keep = self.found.bytes[name] if self.found else None
         return Growing(self.folder / name, (",".join(columns) + "\n").encode(), keep=keep)
 
@@ -266,7 +282,7 @@ class Store:
         if waiting:
             self._begun()
             reports = [(report, keep) for _, report, keep in waiting if report]
-            devices = "".join(device_lines(report) for report, _ in reports)
+            devices = "".join(device_lines(report, self._real) for report, _ in reports)
             rounds = "".join(round_line(row, self._columns) for row, *_ in waiting)
             self._files["devices.csv"].append(devices.encode())
             self._files["rounds.csv"].append(rounds.encode())

@@ -67,7 +67,7 @@ class Cell:
         return Place(ground, 2.0 * np.pi * u[:, 1], sight, loss)
 
     def mean_gain(
-        self, place: Place, noise: float, unit2: float, slot_seconds: float
+        self, place: Place, noise: float, unit2: float | Float64[Array, "N"], slot_seconds: float
     ) -> Float64[Array, "N"]:
         """Factors on |h|²: 10^{(gain − loss)/10}·(σ0²/σ²)/E0, so that all else keeps its unit.
 

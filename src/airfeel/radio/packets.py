@@ -22,7 +22,7 @@ def chosen_rates(
     if fading.link is None:
         return rates(power, fading.gain2[who], fading.noise)
     snr = power * fading.gain2[who] / (fading.noise * fading.link.margin)
-    return np.asarray(fading.link.bits(snr).sum(axis=1))
+    return fading.link.rates(snr)
 
 
 def met_rates(
@@ -38,7 +38,7 @@ def met_rates(
     met2 = np.square(fading.met[who])
     if fading.link is None:
         return rates(power, met2, fading.noise)
-    return np.asarray(fading.link.bits(power * met2 / fading.noise).sum(axis=1))
+    return fading.link.rates(power * met2 / fading.noise)
 
 
 def attempts(fading: Fading, plan: Plan) -> tuple[Int64[np.ndarray, "N"], Bool[np.ndarray, "N"]]:

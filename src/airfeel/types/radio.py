@@ -28,6 +28,12 @@ class Link:
         """Factor on the noise in every digital rate that assignment and water-filling see."""
         return self.margin if self.table is not None else self.gap * self.margin
 
+    def rates(self, snr: Float64[np.ndarray, "n M"]) -> Float64[np.ndarray, "n"]:
+        """Σ_m ψ of each device's signal-to-noise ratios [bits/slot]."""
+        if self.table is None and np.isinf(self.cap):  # in the order of eq. (3), to the bit
+            return np.asarray(np.log1p(snr / self.gap).sum(axis=1) / np.log(2.0))
+        return np.asarray(self.bits(snr).sum(axis=1))
+
     def bits(self, snr: Float64[np.ndarray, "*n"]) -> Float64[np.ndarray, "*n"]:
         """ψ of each signal-to-noise ratio [bits/slot].
 

@@ -1,0 +1,182 @@
+"""From the settings of a real radio to parts: a sky, and what goes around a scheme's own parts."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from airfeel.errors import BadInput, quote
+from airfeel.experiment.config import Experiment
+from airfeel.radio.cell import Cell, Place
+from airfeel.radio.clocks import Clocks
+from airfeel.radio.doppler import doppler_shift
+from airfeel.radio.fading import Sky, moments_of
+from airfeel.radio.invite import Anyone, Everyone, RandomDevices, RoundRobin
+from airfeel.radio.mcs import mcs_table
+from airfeel.radio.plan import FreePlan
+from airfeel.radio.real import RealCosts, RealPlan, Sounded
+from airfeel.radio.real_sky import RealSky
+from airfeel.radio.sounding import Sounding
+from airfeel.types import Dice, Fade, Front, Link, Scheme
+
+_BLIND = (Anyone, Everyone, RandomDevices, RoundRobin)  # invitations that do not read the sky
+SECTIONS = ("csi", "sync", "hardware", "link", "cell")
+
+
+def lanes(e: Experiment) -> int:
+    """Values on one element of the air."""
+    return 2 if e.link.analog == "iq" else 1
+
+
+def real_sky(e: Experiment, sky: Sky) -> Fade:
+    """The sky as a real radio knows and meets it; the very sky where the radio is ideal."""
+    clocks, down = _clocks(e), e.csi.link == "downlink"
+    real = RealSky(
+        sky,
+        sounding=_sounding(e),
+        clocks=clocks,
+        link=_link(e),
+        truncation=e.hardware.truncation,
+        front=_front(e, clocks),
+        pilot_power=e.csi.pilot_power,
+        pilots=0 if down else e.csi.pilots,
+        overhead=e.sync.overhead if e.sync.every and not clocks.exact and not down else 0,
+    )
+    return sky if real == RealSky(sky, pilot_power=e.csi.pilot_power) else real
+
+
+def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
+    """The scheme with real parts around its own; the very scheme where radio or scheme is ideal."""
+    fade = scheme.fade
+    real = _real(fade)
+    if isinstance(scheme.plan, FreePlan) or (real is None and lanes(e) == 1):
+        return scheme
+    if real is not None and real.pilots and not isinstance(scheme.invite, _BLIND):
+        fade = replace(real, everyone=True) if fade is real else fade
+    return replace(
+        scheme,
+        fade=fade,
+        invite=Sounded(scheme.invite),
+        plan=RealPlan(scheme.plan),
+        meters=(*scheme.meters, RealCosts()),
+    )
+
+
+def refuse_replaced(e: Experiment, asked: Fade, scheme: Scheme) -> None:
+    """Refuse a sky of the user's own that leaves out what the settings ask for."""
+    if isinstance(asked, RealSky) and _real(scheme.fade) is None:
+        raise BadInput(
+            f"scheme.fade = {quote(e.scheme.fade)}: comes in the place of the sky that "
+            f"{_sections(e)} ask for; wrap it, in a field called fade"
+        )
+
+
+def refuse_real(e: Experiment) -> None:
+    """Refuse settings of a real radio where devices cannot learn what was lost of theirs."""
+    if any(not getattr(e, name).ideal for name in SECTIONS):
+        raise BadInput(
+            f"{_sections(e)}: nodes learn only whether all of theirs counted; leave it out"
+        )
+
+
+def settled(e: Experiment, sky: Sky, streams: Dice) -> tuple[Sky, dict[str, Any]]:
+    """The sky with the mean gains of a cell, and what is to be told of its devices."""
+    if e.cell.model == "none":
+        return sky, {}
+    known = moments_of(sky.draw)
+    if known is None:
+        raise BadInput(f"cell.model = {e.cell.model!r}: radio.fading tells no mean |h|²")
+    cell, seconds = _cell(e), e.radio.symbol_seconds
+    place = cell.settle(streams.rng("cell").random((e.training.devices, 4)))
+    unit2 = np.broadcast_to(np.asarray(known.mean2, float), e.training.devices)
+    gain = cell.mean_gain(place, e.radio.noise, unit2, seconds)
+    if not (np.isfinite(gain).all() and gain.min() > 0.0):
+        raise BadInput(f"cell.gain_db = {e.cell.gain_db}: makes gains that are 0 or not finite")
+    told = _told(place, gain * unit2 * np.asarray(e.radio.power) / e.radio.noise)
+    told |= {"noise_watts": cell.noise(seconds)}
+    return replace(sky, mean_gain=tuple(gain.tolist())), {"cell": told}
+
+
+def _told(place: Place, snr: np.ndarray) -> dict[str, Any]:
+    """Where each device is, what it loses, and its mean signal-to-noise ratio at full power."""
+    return {
+        "distance": place.distance.tolist(),
+        "angle": place.angle.tolist(),
+        "line_of_sight": place.sight.tolist(),
+        "loss_db": place.loss_db.tolist(),
+        "snr_db": (10.0 * np.log10(snr)).tolist(),
+    }
+
+
+def _real(fade: object) -> RealSky | None:
+    """The real sky, also where another part is around it."""
+    while not isinstance(fade, RealSky):
+        fade = getattr(fade, "fade", None)
+        if fade is None:
+            return None
+    return fade
+
+
+def _sections(e: Experiment) -> str:
+    return ", ".join(name for name in SECTIONS if not getattr(e, name).ideal)
+
+
+def _sounding(e: Experiment) -> Sounding:
+    csi, error = e.csi, e.csi.error
+    return Sounding(
+        pilots=csi.pilots if error is None else 0,
+        error=error or None,
+        age_air=csi.age_air if e.radio.speed else 0.0,
+        age_digital=csi.age_digital if e.radio.speed else 0.0,
+        doppler=doppler_shift(e.radio.speed, e.radio.carrier) if _ages(e) else 0.0,
+        magnitude_bits=csi.magnitude_bits,
+        phase_bits=csi.phase_bits,
+    )
+
+
+def _ages(e: Experiment) -> bool:
+    return max(e.csi.age_air, e.csi.age_digital) > 0.0
+
+
+def _clocks(e: Experiment) -> Clocks:
+    sync = e.sync
+    return Clocks(sync.phase, sync.cfo, sync.timing, 1e-6 * sync.clock_ppm)
+
+
+def _link(e: Experiment) -> Link | None:
+    link = e.link
+    made = Link(
+        gap=10.0 ** (link.gap_db / 10.0),
+        cap=math.inf if link.rate_cap is None else link.rate_cap,
+        table=mcs_table() if link.rates == "mcs" else None,
+        margin=10.0 ** (link.margin_db / 10.0),
+        transmissions=link.transmissions,
+    )
+    return None if made == Link() else made
+
+
+def _front(e: Experiment, clocks: Clocks) -> Front | None:
+    """Amplifiers, converters and clocks; None where all of them are ideal."""
+    hard, s = e.hardware, e.link.subcarriers
+    ideal = hard.peak_power is None and not (hard.dac_bits or hard.adc_bits)
+    if ideal and clocks.exact:
+        return None
+    spacing = 1.0 / (s * e.radio.symbol_seconds - e.link.cp_seconds) if s > 1 else 0.0
+    return Front(
+        peak=math.inf if hard.peak_power is None else hard.peak_power,
+        dac_bits=hard.dac_bits,
+        adc_bits=hard.adc_bits,
+        loading=hard.loading,
+        debias=math.exp(-(e.sync.phase**2) / 2.0) if e.sync.debias else 1.0,
+        every=e.sync.every,
+        slot_seconds=e.radio.symbol_seconds,
+        subcarriers=s,
+        spacing=spacing,
+        middle=e.link.cp_seconds / 2.0 + 0.5 / spacing if s > 1 else 0.0,
+    )
+
+
+def _cell(e: Experiment) -> Cell:
+    given = {name: getattr(e.cell, name) for name in type(e.cell).model_fields}
+    return Cell(**given, carrier=e.radio.carrier)
