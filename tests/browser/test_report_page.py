@@ -1,7 +1,9 @@
 """The report page in a real browser, opened from a file."""
 
+import base64
 import csv
 import json
+import re
 import shutil
 import time
 
@@ -188,7 +190,7 @@ def test_a_table_is_behind_every_chart_and_comes_as_csv(page, tmp_path):
     where = {"behavior": "allow", "downloadPath": str(tmp_path)}
     page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
     keys = [e.get_attribute("data-chart") for e in page.find_elements(By.CSS_SELECTOR, "figure")]
-    assert len(keys) == 9
+    assert len(keys) == 12
     for key in keys:
         find(page, f"#table-{key} summary").send_keys(Keys.ENTER)
         link = find(page, f"#table-{key} a")
@@ -208,6 +210,97 @@ def until(holds, seconds=10.0):
     while not holds():
         assert time.monotonic() < end, "waited for too long"
         time.sleep(0.02)
+
+
+def cells(page, selector, column):
+    rows = page.find_elements(By.CSS_SELECTOR, f"{selector} tbody tr")
+    return [row.find_elements(By.CSS_SELECTOR, "th, td")[column].text for row in rows]
+
+
+def test_a_click_on_a_head_sorts_and_another_turns_it_round(page):
+    head = page.find_elements(By.CSS_SELECTOR, "#summary thead th")
+    names = [th.text for th in head]
+    at = names.index("blocks")
+    head[at].click()
+    up = [int(text.replace(",", "")) for text in cells(page, "#summary", at)]
+    assert up == sorted(up)
+    assert head[at].get_attribute("aria-sort") == "ascending"
+    head[at].send_keys(Keys.ENTER)
+    assert [int(t.replace(",", "")) for t in cells(page, "#summary", at)] == sorted(up)[::-1]
+    head[0].click()
+    assert cells(page, "#summary", 0) == sorted(cells(page, "#summary", 0), key=str.lower)
+    assert head[at].get_attribute("aria-sort") is None
+
+
+def test_axes_from_zero_and_of_the_error_at_a_click(page):
+    axis = "return document.getElementById('plot-rounds').layout.yaxis"
+    first = page.execute_script("return document.getElementById('plot-rounds').data.at(-1).y")
+    assert page.execute_script(axis + ".type") in (None, "linear")
+    fit, zero, log = page.find_elements(By.CSS_SELECTOR, "#scales button")
+    zero.click()
+    assert page.execute_script(axis + ".range[0]") == 0
+    log.click()
+    assert page.execute_script(axis + ".type") == "log"
+    error = page.execute_script("return document.getElementById('plot-rounds').data.at(-1).y")
+    assert error == pytest.approx([1 - value for value in first])
+    assert text(page, "#title-rounds") == "Test error against rounds"
+    fit.click()
+    assert text(page, "#title-rounds") == "Test accuracy against rounds"
+
+
+def test_a_filter_keeps_groups_and_runs_that_hold_a_word(page):
+    find(page, "#filter").send_keys("TCS-H")
+    assert {name for name, *_ in traces(page, "rounds")} == {"tcs-h"}
+    rows = page.find_elements(By.CSS_SELECTOR, "#runs-body tbody tr")
+    assert {row.text.split()[0] for row in rows if row.is_displayed()} == {"tcs-h"}
+    find(page, "#filter").send_keys(Keys.BACKSPACE * 5)
+    assert len({name for name, *_ in traces(page, "rounds")}) == 3
+
+
+def test_the_page_says_what_was_run(page):
+    told = text(page, "#ran-body")
+    for words in ("data set", "devices N\n6", "sub-channels M\n8", "learning rate η", "torch"):
+        assert words in told
+    assert text(page, ".command").startswith("airfeel compare ")
+
+
+def test_paper_has_whole_charts(page):
+    """Printed on A4, no chart is wider than its frame, and each stays on one page."""
+    page.execute_script("dispatchEvent(new Event('beforeprint'))")
+    wide = (
+        "return [...document.querySelectorAll('figure')].filter(f => f.clientWidth).map(f =>"
+        " [f.getBoundingClientRect().right, f.querySelector('.main-svg').getBoundingClientRect()"
+        ".right, getComputedStyle(f).breakInside])"
+    )
+    sheet = page.execute_script("return document.body.getBoundingClientRect().right")
+    for right, drawn, _ in page.execute_script(wide):
+        assert drawn <= right <= sheet + 1
+    page.execute_script("dispatchEvent(new Event('afterprint'))")
+    pdf = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    found = re.findall(rb"/MediaBox ?\[([\d. ]+)\]", base64.b64decode(pdf))
+    assert found
+    for box in found:
+        assert [round(float(x)) for x in box.split()[2:]] == [595, 842]
+    assert page.execute_script("return document.documentElement.className") == ""
+
+
+def test_many_groups_have_no_bands_and_a_button_points_at_one(browser, folder, tmp_path):
+    for bits in range(2, 10):
+        path = shutil.copytree(folder / "tcs-h-0", tmp_path / "runs" / str(bits))
+        text = (path / "config.toml").read_text("utf-8")
+        changed = re.sub(r"^bits = \d+", f"bits = {bits}", text, flags=re.MULTILINE)
+        (unsealed(path) / "config.toml").write_text(changed, "utf-8")
+    browser.get(write(runs.load([tmp_path / "runs"])[0], tmp_path / "out")[0].as_uri())
+    assert len(traces(browser, "rounds")) == 8
+    assert not any(meta == "band" for _, meta, _ in traces(browser, "rounds"))
+    ActionChains(browser).move_to_element(find(browser, "#legend button")).perform()
+    width = "return document.getElementById('plot-rounds').data.map(t => t.line.width)"
+    until(lambda: browser.execute_script(width) == [3.5] + [1] * 7)
+    browser.execute_script("const s = document.getElementById('colour-by'); s.value = 0;"
+                           "s.dispatchEvent(new Event('change'))")  # fmt: skip
+    colour = "return new Set(data.groups.map(g => g.colour)).size"
+    assert browser.execute_script(colour) == 8
+    assert "bits per value q" in find(browser, "#ran-body").text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

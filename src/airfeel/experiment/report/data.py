@@ -11,12 +11,19 @@ import numpy as np
 from airfeel.experiment.figures import Band
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge, ended, shared, spent
-from airfeel.experiment.readings import accuracy_at, column, mean_and_spread, round_mean
+from airfeel.experiment.readings import (
+    accuracy_at,
+    column,
+    mean_and_spread,
+    over_seeds,
+    round_mean,
+)
 from airfeel.experiment.report import Json
 from airfeel.experiment.report.arithmetic import backend, computed_by
-from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach
+from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach, thin
 from airfeel.experiment.report.devices import devices
 from airfeel.experiment.report.inspector import recorded
+from airfeel.experiment.report.ran import what_was_run
 from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.report.styles import styles
 from airfeel.experiment.runner import Run
@@ -34,6 +41,7 @@ def page_data(groups: Groups, judge: Judge | None = None) -> dict[str, Json]:
     """The page's data: groups in the order of the comparison, numbers ready for JSON."""
     table = lines(groups, judge)
     groups = {line.label: groups[line.label] for line in table}
+    ran = what_was_run(groups)
     limit = max(min(_POINTS, _ALL_POINTS // len(groups)), 100)
     looks = styles([line.label for line in table], [line.free for line in table])
     return {
@@ -41,12 +49,17 @@ def page_data(groups: Groups, judge: Judge | None = None) -> dict[str, Json]:
         "blocks": _number(shared(groups)),
         "groups": [
             {"label": line.label, "free": line.free, "seeds": line.seeds, **asdict(look)}
+            | {"settings": ran.by_group[line.label]}
             for line, look in zip(table, looks, strict=True)
         ],
+        "settings": ran.differing,
         "accuracy": {
             "rounds": _on_one_grid(accuracy_by(groups, "round", limit)),
             "blocks": _on_one_grid(accuracy_by(groups, "resource_blocks", limit)),
         },
+        "train_loss": [_by_round(runs, "train_loss", limit) for runs in groups.values()],
+        "test_loss": [_by_round(runs, "test_loss", limit) for runs in groups.values()],
+        "joules": [_spent_joules(runs, limit) for runs in groups.values()],
         "scheduled": [_by_round(runs, "scheduled", limit) for runs in groups.values()],
         "overlap": [_by_round(runs, "mask_overlap", limit) for runs in groups.values()],
         "slots": [
@@ -162,6 +175,19 @@ def _by_round(runs: list[Run], column: str, limit: int) -> dict[str, Json]:
         "spread": _numbers(curve.spread),
         "width": width,
         "of": runs[0].experiment.training.devices,
+    }
+
+
+def _spent_joules(runs: list[Run], limit: int) -> dict[str, Json]:
+    """Energy of all devices together, from the start to each round."""
+    last = min(int(run.columns["round"][-1]) for run in runs)
+    rounds = thin(np.arange(last + 1.0), min(_WINDOWS, limit))
+    curve = over_seeds(rounds, [spent(run, "joules")[rounds.astype(int)] for run in runs])
+    return {
+        "x": _numbers(curve.x),
+        "mean": _numbers(curve.mean),
+        "spread": _numbers(curve.spread),
+        "width": 1,
     }
 
 

@@ -12,32 +12,65 @@ from airfeel.experiment.optional import needed
 from airfeel.experiment.report import Json
 from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.report.data import page_data, run_facts
+from airfeel.experiment.report.ran import Ran, what_was_run
 from airfeel.experiment.report.runs import lacks
 from airfeel.experiment.report.summary import said, whole_sheet
 from airfeel.experiment.runner import Run
 from airfeel.experiment.standing import Line, lines
 
-_SCRIPTS = ("charts.js", "budget.js", "inspector.js")
+_SCRIPTS = ("tables.js", "charts.js", "axes.js", "budget.js", "inspector.js", "begin.js")
 
 
 def page(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) -> str:
     """The report of some groups of runs as an HTML document."""
     folder = resources.files("airfeel.experiment.report") / "assets"
-    order = lines(groups, judge)
-    sheet = whole_sheet(groups, judge)
-    notes = [*computed_by(groups), *lacks(groups)]
-    count = sum(len(runs) for runs in groups.values())
     return Template((folder / "page.html").read_text("utf-8")).substitute(
-        title=html.escape(", ".join(_schemes(groups, order))),
-        verdict=html.escape(said(groups, judge)),
-        lacks="".join(f'<p class="note">{html.escape(each)}</p>' for each in notes),
-        about=f"{count} run{'s' * (count != 1)} in {len(order)} group{'s' * (len(order) != 1)}",
-        summary=table(sheet.head, sheet.rows),
-        runs=table(*_run_rows(groups, spare)),
+        **told(groups, spare, judge),
         css=(folder / "page.css").read_text("utf-8"),
         plotly=needed("plotly.offline").get_plotlyjs(),
         data=embed(page_data(groups, judge)),
         script="\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+    )
+
+
+def told(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) -> dict[str, str]:
+    """The texts and tables of the page, as HTML, by their places in it."""
+    order = lines(groups, judge)
+    sheet = whole_sheet(groups, judge)
+    notes = [*computed_by(groups), *lacks(groups)]
+    count = sum(len(runs) for runs in groups.values())
+    ordered = {line.label: groups[line.label] for line in order}
+    return {
+        "title": html.escape(", ".join(_schemes(groups, order))),
+        "verdict": html.escape(said(groups, judge)),
+        "lacks": "".join(f'<p class="note">{html.escape(each)}</p>' for each in notes),
+        "about": f"{count} run{'s' * (count != 1)} in {len(order)} group{'s' * (len(order) != 1)}",
+        "summary": table(sheet.head, sheet.rows),
+        "ran": _ran(what_was_run(ordered)),
+        "runs": table(*_run_rows(ordered, spare)),
+    }
+
+
+def _ran(ran: Ran) -> str:
+    """What was run: shared settings as a list, differences as a table, the rest folded away."""
+    parts = [f'<dl class="facts">{_list(ran.shared)}</dl>']
+    if ran.differing:
+        rows = [[label, *values] for label, values in ran.by_group.items()]
+        shown = table(["group", *ran.differing], rows)
+        parts.append(f'<h3>Differences</h3><div class="scroll" tabindex="0">{shown}</div>')
+    parts.append(f'<h3>Where</h3><dl class="facts wide">{_list(ran.where)}</dl>')
+    if ran.commands:
+        text = html.escape("\n".join(ran.commands))
+        parts.append(f'<h3>To repeat it</h3><pre class="command">{text}</pre>')
+    rest = f'<dl class="facts">{_list(ran.rest)}</dl>'
+    parts.append(f"<details><summary>All other settings</summary>{rest}</details>")
+    return "".join(parts)
+
+
+def _list(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(
+        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
+        for name, value in pairs
     )
 
 
@@ -57,11 +90,14 @@ def _schemes(groups: Groups, table: Sequence[Line]) -> list[str]:
 
 
 def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[list[str]]]:
+    ran = what_was_run(groups)
     head = [
         "group",
         "seed",
+        *ran.differing,
         "rounds",
         "blocks",
+        "joules",
         "accuracy %",
         "stopped by",
         "computed by",
@@ -72,10 +108,10 @@ def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[lis
     rows = []
     for label, run in named:
         f = run_facts(run)
-        numbers = [f"{f.seed}", f"{f.rounds:,}", f"{f.resource_blocks:,}"]
-        rows.append(
-            [label, *numbers, f"{100 * f.test_accuracy:.1f}", f.stopped, f.backend, f.folder]
-        )
+        settings = ran.by_group.get(label, [""] * len(ran.differing))
+        numbers = [f"{f.rounds:,}", f"{f.resource_blocks:,}", f"{f.joules:.4g}"]
+        ending = [f"{100 * f.test_accuracy:.1f}", f.stopped, f.backend, f.folder]
+        rows.append([label, f"{f.seed}", *settings, *numbers, *ending])
     return head, rows
 
 

@@ -1,7 +1,6 @@
 // The "same budget" slider: a step is a point of the grid that all curves over resource blocks share.
 
-const grid = data.accuracy.blocks.x;
-const costs = data.accuracy.blocks.curves;
+let grid, costs; // of the present data
 const slider = byId("budget-slider");
 
 const at = (g, i) => Math.min(i, costs[g].mean.length - 1);
@@ -39,17 +38,19 @@ function showBudget() {
     [mine.group.label, ...paid.map((other) => (other === mine ? "–" : saving(mine.g, costs[other.g].mean[other.k], blocks)))]));
 }
 
+// The line that marks the budget among the curves.
+function budgetLine() {
+  if (data.blocks == null) return {};
+  const x = grid[Number(slider.value)];
+  return { shapes: [{ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colours().accent, width: 1.5, dash: "dot" } }] };
+}
+
 function placeBudget() {
+  ({ x: grid, curves: costs } = data.accuracy.blocks);
   byId("budget").hidden = data.blocks == null; // nothing was paid for
   if (data.blocks == null) return;
   slider.max = grid.length - 1;
   slider.value = grid.indexOf(data.blocks);
-  const layout = charts.blocks.layout;
-  charts.blocks.layout = () => {
-    const x = grid[Number(slider.value)];
-    const line = { type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colours().accent, width: 1.5, dash: "dot" } };
-    return { ...layout(), shapes: [line] };
-  };
-  slider.addEventListener("input", () => { showBudget(); draw("blocks"); });
+  slider.oninput = () => { showBudget(); draw("blocks"); };
   showBudget();
 }

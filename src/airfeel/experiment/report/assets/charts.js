@@ -1,11 +1,13 @@
 // Data, theme, legend, and the charts that show whole runs. A chart is an object of
 //   title, about: what it is called, and one line about it
 //   traces(), layout(): what Plotly draws      table(): {head, rows} behind it
+// `define` makes them all from the data; a page that is kept up to date calls it again.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
 const hidden = new Set(); // indices of groups that the legend switched off
 const charts = {};
+let scale = "fit"; // of the axes: fit, zero or log
+let pointed = null; // the group whose button is pointed at
 
 // Plotly reads a little HTML in names and titles; a label is only ever text.
 const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -13,14 +15,8 @@ const whole = (value) => Math.round(value).toLocaleString("en");
 const percent = (value, spread) =>
   value == null ? "–" : `${(100 * value).toFixed(1)}${spread == null ? "" : ` ± ${(100 * spread).toFixed(1)}`}`;
 const shown = (each) => data.groups.map((group, g) => (hidden.has(g) ? [] : each(group, g))).flat();
+const many = () => data.groups.length - hidden.size > 6; // bands would cover each other
 const fade = (colour, alpha) => colour + Math.round(255 * alpha).toString(16).padStart(2, "0");
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
 
 function colours() {
   const css = getComputedStyle(document.documentElement);
@@ -35,7 +31,7 @@ function frame(x, y, more = {}) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, family: "system-ui, Liberation Sans, sans-serif", size: 12 },
-    margin: { l: 48, r: 12, t: 28, b: 44 }, showlegend: false, hovermode: "x unified",
+    margin: { l: 48, r: 12, t: 28, b: 44 }, showlegend: false, hovermode: many() ? "closest" : "x unified",
     hoverlabel: { bgcolor: card, bordercolor: line, font: { color: ink }, namelength: 40 },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: ink },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
@@ -45,11 +41,25 @@ function frame(x, y, more = {}) {
   };
 }
 
+function lineOf(group, shape = "linear") {
+  const aside = pointed != null && data.groups[pointed] !== group;
+  const width = pointed == null ? 2 : aside ? 1 : 3.5;
+  return { color: aside ? fade(group.colour, 0.35) : group.colour, dash: group.dash, width, shape };
+}
+
+// The y axis as the reader wants it; what is a share stays one.
+function vertical(share = false, usual = "fit") {
+  if (scale === "log") return { type: "log", exponentformat: "power", ...(share ? { tickformat: ".1~%" } : {}) };
+  const zero = scale === "zero" || usual === "zero" ? { rangemode: "tozero" } : {};
+  return { ...zero, ...(share ? { tickformat: ".0%" } : {}) };
+}
+
 // A mean over seeds with its band. `step` holds a value until the next one.
 function curve(group, x, { mean, spread }, { step = false, format = ".1%" } = {}) {
   const shape = step ? "hv" : "linear";
   const top = format.endsWith("%") ? 1 : Infinity;
-  const bottom = mean.some((m) => m < 0) ? -Infinity : 0;
+  const least = Math.min(...mean.filter((m) => m > 0)) / 10;
+  const bottom = mean.some((m) => m < 0) ? -Infinity : scale === "log" ? least : 0;
   const edge = (sign) => ({
     x, y: mean.map((m, i) => (m == null ? null : Math.min(top, Math.max(bottom, m + sign * (spread[i] ?? 0))))), mode: "lines",
     line: { width: 0, shape }, hoverinfo: "skip", name: plain(group.label), meta: "band",
@@ -57,10 +67,10 @@ function curve(group, x, { mean, spread }, { step = false, format = ".1%" } = {}
   const band = [edge(-1), { ...edge(1), fill: "tonexty", fillcolor: fade(group.colour, 0.16) }];
   const middle = {
     x, y: mean, customdata: spread.map((s) => s ?? 0), mode: "lines", name: plain(group.label),
-    line: { color: group.colour, dash: group.dash, width: 2, shape },
+    line: lineOf(group, shape),
     hovertemplate: `%{y:${format}}` + (group.seeds > 1 ? ` ± %{customdata:${format}}` : ""),
   };
-  return spread.some((s) => s) ? [...band, middle] : [middle];
+  return spread.some((s) => s) && !many() ? [...band, middle] : [middle];
 }
 
 function curveRows(xs, curves) {
@@ -69,19 +79,22 @@ function curveRows(xs, curves) {
 }
 
 function accuracy(key, xTitle) {
-  const { x, curves } = data.accuracy[key];
+  const { x, curves: stored } = data.accuracy[key];
+  const error = ({ mean, spread }) => ({ mean: mean.map((m) => (m == null ? null : 1 - m)), spread });
+  const curves = scale === "log" ? stored.map(error) : stored;
   const free = (group, g) => ({ // a free reference has no place on an axis of costs
     x: [0, x[x.length - 1]], y: Array(2).fill(curves[g].mean[curves[g].mean.length - 1]), mode: "lines",
-    name: plain(group.label) + " (free, final)", line: { color: group.colour, dash: group.dash, width: 2 },
+    name: plain(group.label) + " (free, final)", line: lineOf(group),
     hovertemplate: "%{y:.1%}",
   });
   return {
-    title: `Test accuracy against ${xTitle}`,
+    title: `Test ${scale === "log" ? "error" : "accuracy"} against ${xTitle}`,
     about: key === "blocks" ? "The model after the last round that was paid for; free references as a line." : "",
     traces: () => shown((group, g) => key === "blocks" && group.free ? [free(group, g)]
       : curve(group, x.slice(0, curves[g].mean.length), curves[g], { step: key === "blocks" })),
-    layout: () => frame(xTitle, "test accuracy", { yaxis: { tickformat: ".0%" } }),
-    table: () => ({ head: ["group", xTitle, "mean accuracy", "standard deviation"], rows: curveRows(x, curves) }),
+    layout: () => frame(xTitle, scale === "log" ? "1 − test accuracy" : "test accuracy",
+      { yaxis: vertical(true), ...(key === "blocks" ? budgetLine() : {}) }),
+    table: () => ({ head: ["group", xTitle, "mean accuracy", "standard deviation"], rows: curveRows(x, stored) }),
   };
 }
 
@@ -92,27 +105,40 @@ function byRound(key, title, yTitle, about, format) {
   return {
     title, about: about + windows,
     traces: () => shown((group, g) => (known(g) ? curve(group, data[key][g].x, data[key][g], { format }) : [])),
-    layout: () => frame("round", yTitle, { yaxis: key === "overlap" ? { range: [0, 1.02], tickformat: ".0%" } : { rangemode: "tozero" } }),
+    layout: () => frame("round", yTitle, { yaxis: yAxes[key]?.() ?? { rangemode: "tozero" } }),
     table: () => ({ head: ["group", "round", "mean", "standard deviation"], rows: curveRows([], data[key]) }),
   };
 }
 
-charts.rounds = accuracy("rounds", "rounds");
-charts.blocks = accuracy("blocks", "resource blocks");
-charts.scheduled = byRound("scheduled", "Devices scheduled per round", "devices",
-  `Of ${[...new Set(data.scheduled.map((s) => s.of))].join(" or ")} devices.`, ".1f");
-charts.overlap = byRound("overlap", "Overlap of the global mask with the round before", "share of the mask",
-  "The temporal correlation that time-correlated sparsification lives on.", ".1%");
+const yAxes = {
+  overlap: () => ({ range: [0, 1.02], tickformat: ".0%" }),
+  train_loss: () => vertical(), test_loss: () => vertical(), joules: () => vertical(false, "zero"),
+};
+
+function defineCurves() {
+  charts.rounds = accuracy("rounds", "rounds");
+  charts.blocks = accuracy("blocks", "resource blocks");
+  charts.train_loss = byRound("train_loss", "Training loss", "loss", "Mean mini-batch loss of the devices that trained.", ".4~g");
+  charts.test_loss = byRound("test_loss", "Test loss", "loss", "", ".4~g");
+  charts.joules = byRound("joules", "Energy over time", "energy of all devices [J]", "Spent from the start to each round.", ".4~s");
+  charts.scheduled = byRound("scheduled", "Devices scheduled per round", "devices",
+    `Of ${[...new Set(data.scheduled.map((s) => s.of))].join(" or ")} devices.`, ".1f");
+  charts.overlap = byRound("overlap", "Overlap of the global mask with the round before", "share of the mask",
+    "The temporal correlation that time-correlated sparsification lives on.", ".1%");
+}
 
 // Columns that are none of ours; a figure for each is put into the page.
-const more = data.more.map(({ name, curves }, i) => {
-  const key = `more-${i}`;
-  data[key] = curves;
-  charts[key] = byRound(key, name, plain(name), "", ".4~g");
-  byId("more-charts").append(element("figure", { "data-chart": key }));
-  return key;
-});
-byId("more").hidden = !more.length;
+let more = [];
+function defineMore() {
+  more = data.more.map(({ name, curves }, i) => {
+    const key = `more-${i}`;
+    data[key] = curves;
+    charts[key] = byRound(key, name, plain(name), "", ".4~g");
+    if (!byId(`plot-${key}`)) place(byId("more-charts").appendChild(element("figure", { "data-chart": key })));
+    return key;
+  });
+  byId("more").hidden = !more.length;
+}
 
 // Stacked bars, a row for each group; `parts` are {name, colour, values by group}.
 function stacked(title, about, parts, xTitle, format, wanted = () => true) {
@@ -139,15 +165,16 @@ function stacked(title, about, parts, xTitle, format, wanted = () => true) {
 }
 
 const topLegend = { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" };
-charts.slots = stacked("Slots per round, by air and digital", "Mean over rounds and seeds.",
-  [["air", "#E69F00"], ["digital", "#56B4E9"]].map(([name, colour], i) => ({ name, colour, values: data.slots.map((s) => s[i]) })),
-  "slots per round", ",.0f", (group) => !group.free);
-
+function defineBars() {
+  charts.slots = stacked("Slots per round, by air and digital", "Mean over rounds and seeds.",
+    [["air", "#E69F00"], ["digital", "#56B4E9"]].map(([name, colour], i) => ({ name, colour, values: data.slots.map((s) => s[i]) })),
+    "slots per round", ",.0f", (group) => !group.free);
+  charts.reasons = stacked("Who was heard, and why not", "Share of all devices in all rounds.",
+    data.reasons.map((name, i) => ({ name, colour: reasonColours[i % 8], values: data.devices.map((d) => d.reasons[i]) }))
+      .filter((part) => part.values.some((value) => value > 0)),
+    "share of devices", ".0%");
+}
 const reasonColours = ["#009E73", "#B8BEC6", "#CC79A7", "#D55E00", "#E69F00", "#56B4E9", "#0072B2", "#808080"];
-charts.reasons = stacked("Who was heard, and why not", "Share of all devices in all rounds.",
-  data.reasons.map((name, i) => ({ name, colour: reasonColours[i % 8], values: data.devices.map((d) => d.reasons[i]) }))
-    .filter((part) => part.values.some((value) => value > 0)),
-  "share of devices", ".0%");
 
 charts.energy = {
   title: "Energy against budget, by device",
@@ -183,31 +210,14 @@ const config = {
 function draw(key) {
   const chart = charts[key];
   if (chart.rows) byId(`plot-${key}`).style.minHeight = `${120 + 20 * chart.rows()}px`;
-  Plotly.react(byId(`plot-${key}`), chart.traces(), chart.layout(), config);
+  const box = byId(`plot-${key}`);
+  const paper = document.documentElement.classList.contains("printed"); // Plotly resizes too late for it
+  const size = paper ? { width: box.clientWidth, height: box.clientHeight } : {};
+  Plotly.react(box, chart.traces(), { ...chart.layout(), ...size }, config);
+  byId(`title-${key}`).textContent = chart.title;
   byId(`note-${key}`).textContent = chart.about;
   const details = byId(`table-${key}`);
   if (details.open) fillDetails(key, details);
-}
-
-function csv({ head, rows }) {
-  const cell = (value) => {
-    const text = value == null ? "" : String(value);
-    return /[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
-  };
-  return [head, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
-}
-
-function fillTable(table, head, rows) {
-  const cell = (value) => {
-    if (value instanceof Node) return value;
-    return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 5 }) : value ?? "";
-  };
-  const line = ([first, ...rest]) => element("tr", {}, element("th", { scope: "row" }, cell(first)),
-    ...rest.map((value) => element("td", {}, cell(value))));
-  table.replaceChildren(
-    element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
-    element("tbody", {}, ...rows.map(line)),
-  );
 }
 
 // The table behind a chart is made when it is opened; long ones are whole in the CSV only.
@@ -227,12 +237,13 @@ function place(figure) {
     element("a", { download: `${key}.csv` }, "Download as CSV"), element("p", { class: "note" }),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${chart.title}, as a table` }, element("table")));
   details.addEventListener("toggle", () => details.open && fillDetails(key, details));
-  figure.append(element("figcaption", {}, chart.title), element("p", { class: "note", id: `note-${key}` }),
+  figure.append(element("figcaption", { id: `title-${key}` }, chart.title), element("p", { class: "note", id: `note-${key}` }),
     element("div", { class: "plot", id: `plot-${key}`, role: "img", "aria-label": `${chart.title}. The same numbers are in the table below.` }),
     details);
 }
 
 function placeLegend() {
+  byId("legend").replaceChildren();
   const dashes = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3" };
   data.groups.forEach((group, g) => {
     const swatch = element("span");
@@ -244,8 +255,23 @@ function placeLegend() {
       button.setAttribute("aria-pressed", String(!hidden.has(g)));
       drawRuns();
     });
+    for (const [event, who] of [["mouseenter", g], ["focus", g], ["mouseleave", null], ["blur", null]]) {
+      button.addEventListener(event, () => { if (pointed !== who && many()) point(who); });
+    }
     byId("legend").append(button);
   });
 }
 
-const drawRuns = () => ["rounds", "blocks", "scheduled", "slots", "overlap", "reasons", "energy", ...more].forEach(draw);
+function point(g) {
+  pointed = g;
+  ["rounds", "blocks"].forEach(draw);
+}
+
+function define() {
+  defineCurves();
+  defineBars();
+  defineMore();
+}
+
+const drawRuns = () => ["rounds", "blocks", "train_loss", "test_loss", "joules", "scheduled", "slots", "overlap", "reasons",
+  "energy", ...more].forEach(draw);

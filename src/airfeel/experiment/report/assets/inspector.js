@@ -170,13 +170,3 @@ function placeInspector() {
   showRound();
   byId("plot-sky").on("plotly_click", ({ points }) => { inspector.device = points[0].y; showRound(); });
 }
-
-document.querySelectorAll("[data-chart]").forEach(place);
-placeLegend();
-placeBudget();
-drawRuns();
-placeInspector();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  drawRuns();
-  if (data.inspector.length) showRound();
-});
