@@ -104,6 +104,14 @@ MASKS = Catalogue(
         "top": Entry(
             "airfeel.compress.mask_rules:Top", "the largest entries of the last global update"
         ),
+        "age-top-k": Entry(
+            "airfeel.compress.mask_ages:AgeTopK", "of the largest entries those that waited longest"
+        ),
+        "fair-k": Entry(
+            "airfeel.compress.mask_ages:FairK", "the largest entries, and some that waited longest"
+        ),
+        "rand-k": Entry("airfeel.compress.mask_ages:RandK", "entries by chance, the same for all"),
+        "cyclic": Entry("airfeel.compress.mask_ages:Cyclic", "all entries in turn"),
         "expected-backlog": Entry(
             "airfeel.compress.mask_rules:ExpectedBacklog",
             "the largest product of an entry's rate and its rounds of waiting (backlog)",
@@ -192,6 +200,9 @@ STEPS = Catalogue(
     "scheme.step",
     {
         "add": Entry("airfeel.server.steps:Add", "the model moves by the update itself"),
+        "hold": Entry(
+            "airfeel.server.hold:Hold", "the newest value of each entry is kept, for masks by age"
+        ),
         "fedavgm": Entry("airfeel.server.steps:FedAvgM", "momentum on the global update"),
         "fedadam": Entry(
             "airfeel.server.adaptive:Adaptive",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.compress.masks import top_k
@@ -15,10 +15,22 @@ from airfeel.types import Happened, Turn
 
 @dataclass(frozen=True)
 class Top:
-    """m[g] = S_top(ĝ_{t−1}, K[g]): the largest entries of the last global update (Algorithm 1)."""
+    """m[g] = S_top(ĝ_{t−1}, K[g]): the largest entries of the last global update (Algorithm 1).
+
+    Under the step `hold` it is the largest of the newest values of all entries.
+    """
 
     def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
-        return top_k(turn.state.update, k)
+        return top_k(newest(turn), k)
+
+
+def newest(turn: Turn) -> Float[Tensor, "D"]:
+    """The newest value of every entry where the step keeps it (`hold`), else the last update.
+
+    Args:
+        turn: the round, with what parts remember.
+    """
+    return torch.as_tensor(turn.state.carry.get("newest", turn.state.update))
 
 
 @dataclass(frozen=True)

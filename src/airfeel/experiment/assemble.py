@@ -66,6 +66,7 @@ def assemble(
             part = catalogue.make(choice, f"scheme.{name}", **own)
             scheme = dataclasses.replace(scheme, **{name: part})
     _refuse_unused(scheme, inner, chosen)
+    _refuse_twice(scheme)
     if read and scheme.meters != read:
         raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
     _unique_columns(scheme)
@@ -95,6 +96,15 @@ def _unique_columns(scheme: Scheme) -> None:
     for name in scheme.columns:
         if names.count(name) > 1:
             raise BadInput(f"radio.meters: the column {name!r} is filled twice")
+
+
+def _refuse_twice(scheme: Scheme) -> None:
+    """Refuse a step that moves the model by old entries where devices remember, too."""
+    if getattr(scheme.step, "forgetful", False) and scheme.codec.memory.buffers:
+        raise BadInput(
+            "scheme.step.apply = 'all': moves the model by old entries, which devices remember "
+            "and send again; must be 'fresh', or scheme.memory be 'none'"
+        )
 
 
 def _refuse_unused(scheme: Scheme, parts: dict[str, object], chosen: SchemeChoice) -> None:

@@ -1,0 +1,139 @@
+"""Laws of masks by age, by chance and in turn, and of the step that holds old entries."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airfeel.compress.mask_ages import AgeTopK, Cyclic, FairK, RandK
+from airfeel.compress.mask_rules import Top
+from airfeel.experiment.build import build
+from airfeel.server.hold import Hold
+from airfeel.types import BadInput
+from small import play, play_small, small, turn_at
+
+SETUP = build(small())
+D = SETUP.world.dim
+RULES = [Top(), AgeTopK(), FairK(), RandK(), Cyclic()]
+
+
+def turn(last, age, round=1):
+    here = turn_at(SETUP, round)
+    carry = {"age": torch.as_tensor(age, dtype=torch.float64)}
+    state = dataclasses.replace(here.state, update=torch.as_tensor(last), carry=carry)
+    return dataclasses.replace(here, state=state)
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    return rng.integers(-3, 4, D).astype(float), rng.integers(0, 4, D).astype(float)
+
+
+def follow(rule, k, rounds):
+    """Masks of some rounds in which values move, and ages after each."""
+    rng, age = np.random.default_rng(0), np.zeros(D)
+    for t in range(1, rounds + 1):
+        mask = rule(turn(rng.standard_normal(D), age, t), k).numpy()
+        age += 1.0
+        age[mask] = 0.0
+        yield mask, age
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(0, D), rule=st.sampled_from(RULES))
+def test_a_mask_is_k_distinct_sorted_entries(seed, k, rule):
+    mask = rule(turn(*drawn(seed)), k).numpy()
+    assert len(mask) == k
+    assert (np.diff(mask) > 0).all()
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, D))
+def test_without_a_place_for_age_the_rule_is_the_largest(seed, k):
+    here = turn(*drawn(seed))
+    assert torch.equal(AgeTopK(candidates=k)(here, k), Top()(here, k))
+    assert torch.equal(FairK(large=1.0)(here, k), Top()(here, k))
+
+
+@given(seed=st.integers(0, 1000))
+def test_of_the_whole_model_all_rules_agree(seed):
+    for rule in RULES:
+        assert torch.equal(rule(turn(*drawn(seed)), D), torch.arange(D))
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, D // 2), r=st.integers(0, D))
+def test_age_top_k_is_what_it_says(seed, k, r):
+    last, age = drawn(seed)
+    r = max(k, r)
+    largest = sorted(range(D), key=lambda i: (-abs(last[i]), i))[:r]
+    expected = sorted(largest, key=lambda i: (-age[i], -abs(last[i]), i))[:k]
+    assert AgeTopK(candidates=r)(turn(last, age), k).tolist() == sorted(expected)
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, D), large=st.floats(0.0, 1.0))
+def test_fair_k_is_what_it_says(seed, k, large):
+    last, age = drawn(seed)
+    first = sorted(range(D), key=lambda i: (-abs(last[i]), i))[: round(large * k)]
+    rest = sorted(set(range(D)) - set(first), key=lambda i: (-age[i], -abs(last[i]), i))
+    expected = first + rest[: k - len(first)]
+    assert FairK(large)(turn(last, age), k).tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("rule", [AgeTopK(candidates=D), FairK(large=0.0), Cyclic()])
+@pytest.mark.parametrize("k", [7, 20, 50])
+def test_by_age_alone_every_entry_comes_within_so_many_rounds(rule, k):
+    seen = set()
+    for mask, _ in follow(rule, k, math.ceil(D / k)):
+        seen |= set(mask.tolist())
+    assert seen == set(range(D))
+
+
+@settings(max_examples=10)
+@given(k=st.integers(4, 40), large=st.floats(0.0, 0.9))
+def test_under_fair_k_no_entry_waits_longer_than_its_bound(k, large):
+    by_age = k - round(large * k)
+    if by_age:
+        bound = math.ceil(D / by_age)
+        assert all(age.max() <= bound for _, age in follow(FairK(large), k, 3 * bound))
+
+
+def test_by_chance_every_entry_comes_equally_often():
+    count, rounds, k = np.zeros(D), 2000, 30
+    for mask, _ in follow(RandK(), k, rounds):
+        count[mask] += 1
+    share = k / D
+    error = 5.0 * np.sqrt(share * (1.0 - share) / rounds)
+    np.testing.assert_allclose(count / rounds, share, atol=error)
+
+
+@pytest.mark.parametrize("mask", ["age-top-k", "fair-k"])
+def test_ages_are_those_of_the_masks_that_were_sent(mask):
+    age = np.zeros(D)
+    for _, after, report, _ in play_small("tcs-h", 6, scheme={"mask": mask, "step": "hold"}):
+        if report.plan.active.any():
+            age += 1.0
+            age[after.support.numpy()] = 0.0
+        np.testing.assert_array_equal(after.carry["age"].numpy(), age)
+
+
+def test_hold_keeps_the_newest_value_of_each_entry():
+    held = small("tcs-h", scheme={"step": {"name": "hold", "apply": "all"}, "memory": "none"})
+    for before, after, report, _ in play(build(held), 6):
+        if report.plan.active.any():
+            assert torch.equal(after.update, after.carry["newest"])
+            still = after.carry["newest"] == before.carry["newest"]
+            assert 0.3 < still.double().mean() < 0.9
+    fresh = play_small("tcs-h", 6, scheme={"step": "hold", "mask": "rand-k"})
+    plain = play_small("tcs-h", 6, scheme={"mask": "rand-k"})
+    for (_, a, _, _), (_, b, _, _) in zip(fresh, plain, strict=True):
+        assert torch.equal(a.theta, b.theta)
+    assert not Hold().forgetful
+
+
+def test_old_entries_and_memory_at_once_are_refused():
+    with pytest.raises(BadInput, match=r"scheme\.step\.apply = 'all': moves the model by old"):
+        build(small("tcs-h", scheme={"step": {"name": "hold", "apply": "all"}}))
+    with pytest.raises(BadInput, match=r"scheme\.mask\.candidates = 3: must be at least K = 31"):
+        play_small("tcs-h", 1, scheme={"mask": {"name": "age-top-k", "candidates": 3}})
