@@ -38,6 +38,8 @@ def interrupted(folder, rows, e):
 def content(folder):
     """Everything a run leaves but for its timings."""
     with (folder / "rounds.csv").open(newline="") as file:
-        rows = [row[:-1] for row in csv.reader(file)]
+        table = list(csv.reader(file))
+    time = table[0].index("seconds")  # columns of parts come after it
+    rows = [row[:time] + row[time + 1 :] for row in table]
     others = ("devices.csv", "model.safetensors", "config.toml")
     return [rows] + [(folder / name).read_bytes() for name in others]

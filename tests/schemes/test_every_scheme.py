@@ -12,7 +12,7 @@ from airfeel.types import BadInput
 from small import small
 from stopping import content, interrupted
 
-SAID_ANEW = ("airfl-mem",)  # schemes whose codec or memory is like no other's
+SAID_ANEW = ("airfl-mem", "a-dsgd")  # schemes whose codec or memory is like no other's
 UNEVEN = {"partition": "dirichlet", "alpha": 0.3}
 
 

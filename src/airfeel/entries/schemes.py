@@ -36,6 +36,14 @@ SCHEMES = Catalogue(
         "fedavg": Entry(
             "airfeel.schemes.fedavg:fedavg", "Every device's whole update, at no cost."
         ),
+        "a-dsgd": Entry(
+            "airfeel.schemes.a_dsgd:a_dsgd",
+            "A projection of each device's largest entries by air, recovered by message passing.",
+        ),
+        "ca-dsgd": Entry(
+            "airfeel.schemes.a_dsgd:ca_dsgd",
+            "The same under fading: inverted where the channel is good, silent elsewhere.",
+        ),
         "backlog": Entry(
             "airfeel.schemes.backlog:backlog",
             "All by air: a moving mask, the share that each can afford, memory of the rest.",

@@ -6,8 +6,19 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from airfeel.radio.air import Hybrid
+from airfeel.radio.loudness import Ask, Loud, Policy
 from airfeel.ranges import about
-from airfeel.types import Delivery, Fading, Plan, Received, Said, Transmit, Turn
+from airfeel.types import (
+    Delivery,
+    Fading,
+    Plan,
+    Received,
+    Said,
+    Series,
+    Transmit,
+    Turn,
+    at_round,
+)
 
 _SURE = 3.0  # standard deviations of noise above which a pilot is believed
 
@@ -37,3 +48,24 @@ class Measured:
             return received, own
         n, m = said.energy.shape
         return received, Delivery(delivery.spoke, np.zeros((n, m)), np.zeros(n, dtype=bool))
+
+
+@dataclass(frozen=True)
+class Paced:
+    """Another policy with a factor on each round's energy: more where it counts, less elsewhere.
+
+    amplitude: the policy. share: factor on what a device may spend, of mean 1 over the rounds.
+    """
+
+    amplitude: Policy
+    share: Annotated[Series, about("factors on a round's energy, of mean 1 over rounds")] = 1.0
+
+    @property
+    def reports(self) -> int:
+        """As many numbers as the policy asks for."""
+        return self.amplitude.reports
+
+    def __call__(self, ask: Ask) -> Loud:
+        factor = at_round(self.share, ask.turn.round)
+        paced = replace(ask, power=ask.power * factor, budget=ask.budget * factor)
+        return self.amplitude(paced)

@@ -1,0 +1,244 @@
+"""a-dsgd and ca-dsgd: what is sent, what is made of it, and the plain reading of both."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import airfeel
+from airfeel.compress.masks import top_k
+from airfeel.compress.measured import Measurements, lay_out
+from airfeel.compress.recovery import shrink
+from airfeel.experiment.build import build
+from airfeel.radio.air import segment_energy
+from airfeel.types import BadInput, Received, Said
+from plain import measured_plain as plain
+from small import play, small, turn_at
+from stopping import content, interrupted
+
+EXACT = {"atol": 1e-9, "rtol": 1e-9}
+
+
+def one_round(scheme, round, /, **changes):
+    """A round of a small run with made-up updates: turn, x, said, fading, plan, received, …"""
+    setup = build(small(scheme, **changes))
+    turn = turn_at(setup, round)
+    world, codec = setup.world, setup.scheme.codec
+    devices = np.arange(world.devices)
+    x = torch.from_numpy(np.random.default_rng(round).standard_t(2, (world.devices, world.dim)))
+    agreed = codec.agree(turn)
+    words = codec.encode(x, agreed, devices, np.zeros((world.devices, 0)))
+    n = world.devices
+    said = Said(
+        *(devices, np.ones(n, dtype=bool), agreed, words.common, words.index, words.value),
+        bits=np.zeros(n),
+        energy=segment_energy(words.signal, world.subchannels),
+        loss=np.zeros(n),
+        signal=words.signal,
+    )
+    fading = setup.scheme.fade(turn)
+    plan = setup.scheme.plan(turn, said, fading)
+    received, delivery = setup.scheme.transmit(turn, said, fading, plan)
+    return setup, turn, x, said, fading, plan, received, delivery
+
+
+def decoded(setup, turn, said, received):
+    return setup.scheme.codec.decode(turn, said.agreed, received)
+
+
+def matrix(measure):
+    return np.stack([measure.apply(column) for column in np.eye(measure.dim)], axis=1)
+
+
+# Laws -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("round", [1, 30])
+def test_each_speaker_spends_its_budget_exactly(round):
+    *_, plan, _, _ = one_round("a-dsgd", round)
+    assert plan.active.all()
+    np.testing.assert_allclose(plan.needed, plan.budget, rtol=1e-12)
+
+
+def test_a_share_of_power_moves_energy_between_rounds():
+    options = {"options": {"power_share": [1.5, 0.5]}}
+    for round, factor in ((1, 1.5), (2, 0.5)):
+        *_, plan, _, _ = one_round("a-dsgd", round, scheme=options)
+        np.testing.assert_allclose(plan.needed, factor * plan.budget, rtol=1e-12)
+
+
+def heard(codec, x, turn, weights):
+    """What the base station would hold without noise, devices being so loud."""
+    agreed = codec.agree(turn)
+    words = codec.encode(x, agreed, np.arange(len(x)), np.zeros((len(x), 0)))
+    signal = (torch.from_numpy(np.asarray(weights))[:, None] * words.signal).sum(0)
+    n, nobody = len(x), np.zeros(0, dtype=np.int64)
+    empty = torch.zeros((0, 0))
+    received = Received(
+        np.arange(n), nobody, signal, empty.long(), empty.double(), n, np.full(4, n)
+    )
+    return codec.decode(turn, agreed, received)
+
+
+def test_with_all_rows_of_a_transform_it_is_the_mean_of_the_largest_entries():
+    dim, turn = 96, turn_at(build(small()), 3)
+    codec = Measurements(dim, 10, dim + 1, "dct", mean_rounds=0)
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((5, dim)))
+    u = torch.zeros_like(x).scatter(1, top_k(x, 10), x.gather(1, top_k(x, 10)))
+    update = heard(codec, x, turn, np.full(5, 0.3)).update
+    torch.testing.assert_close(update.double(), u.mean(0), atol=1e-6, rtol=1e-6)
+
+
+def test_weights_are_those_of_the_amplitudes():
+    dim, turn = 96, turn_at(build(small()), 3)
+    codec = Measurements(dim, 10, dim + 1, "dct", mean_rounds=0)
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((2, dim)))
+    u = torch.zeros_like(x).scatter(1, top_k(x, 10), x.gather(1, top_k(x, 10)))
+    update = heard(codec, x, turn, [3.0, 1.0]).update
+    torch.testing.assert_close(update.double(), 0.75 * u[0] + 0.25 * u[1], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("projection", ["gaussian", "dct"])
+def test_means_that_go_apart_change_nothing_without_noise(projection):
+    """With the same rows of A: those of a round in which the last one gives way."""
+    dim, turn = 90, turn_at(build(small()), 3)
+    x = torch.from_numpy(np.random.default_rng(2).standard_t(2, (4, dim)))
+    apart = Measurements(dim, 8, 45, projection, mean_rounds=20)
+    agreed, loud = apart.agree(turn), np.array([1.0, 2.0, 0.5, 1.0])
+    found = heard(apart, x, turn, loud).update
+    kept = np.arange(apart.rows) < apart.rows - 1
+    u = torch.zeros_like(x).scatter(1, top_k(x, 8), x.gather(1, top_k(x, 8))).numpy()
+    mean = (loud[:, None] * u).sum(0) / loud.sum()
+    a = matrix(agreed.projection)[kept] * np.sqrt(apart.rows / kept.sum())
+    x_plain, _, _ = plain.amp(a, a @ mean, plain.soft(1.1), 30, 1e-4)
+    np.testing.assert_allclose(found, x_plain, atol=1e-6)
+
+
+def test_a_pilot_that_drowns_in_noise_is_an_idle_round_whose_costs_stand():
+    quiet = {"radio": {"power": 1e-12}}
+    setup, _, _, said, _, plan, _, delivery = one_round("a-dsgd", 1, **quiet)
+    assert plan.active.all()
+    assert delivery.idle(said)
+    assert delivery.spoke.all()
+    rows = setup.scheme.codec.memory.changes(said, delivery)
+    np.testing.assert_array_equal(rows, said.devices)  # whoever spoke remembers all of x
+    for before, after, report, memory in play(setup, 3):
+        assert torch.equal(before.theta, after.theta)
+        assert (report.costs.energy > 0).all()
+        assert report.costs.slots > 0
+        assert np.isnan(report.columns["recovery"])
+        assert memory.abs().sum() > 0
+
+
+def test_the_pilot_follows_the_last_update_and_is_1_where_that_is_unknown():
+    codec = Measurements(96, 10)
+    turn = turn_at(build(small()), 3)
+    size = float(turn.state.update.double().norm())
+    assert codec.agree(turn).pilot == pytest.approx(0.1 * size)
+    idle = dataclasses.replace(turn, state=dataclasses.replace(turn.state, idle=1))
+    nothing = dataclasses.replace(turn.state, update=torch.zeros_like(turn.state.update))
+    still = dataclasses.replace(turn, state=nothing)
+    assert codec.agree(idle).pilot == codec.agree(still).pilot == 1.0
+    assert Measurements(96, 10, pilot="paper").agree(turn).pilot == 1.0
+
+
+def test_a_projection_stays_for_the_run_or_is_drawn_anew():
+    setup = build(small())
+    one, two = turn_at(setup, 1), turn_at(setup, 2)
+    fixed, renewed = Measurements(96, 10), Measurements(96, 10, renew=True)
+    assert fixed.agree(one).projection == fixed.agree(two).projection
+    assert renewed.agree(one).projection != renewed.agree(two).projection
+
+
+def test_all_that_was_heard_leaves_the_memory_and_nothing_else():
+    setup, _, x, said, _, _, _, delivery = one_round("ca-dsgd", 1)
+    memory = torch.zeros_like(x)
+    rows = setup.scheme.codec.memory.changes(said, delivery)
+    setup.scheme.codec.memory.remember(x, said, delivery, rows, {"memory": memory}, rows)
+    left = x.scatter(1, top_k(x, said.index.shape[1]), 0.0)
+    torch.testing.assert_close(memory[rows], left[rows])
+
+
+def test_without_truncation_it_recovers_the_mean():
+    loud = {"options": {"threshold": 0.0, "power_scalar": 1e9, "projection": "gaussian"}}
+    free = {"power": 1e30}
+    setup, turn, x, said, _, plan, received, _ = one_round("ca-dsgd", 2, scheme=loud, radio=free)
+    assert plan.active.all()
+    u = torch.zeros_like(x).scatter(1, said.index, said.value).numpy()
+    measure = said.agreed.projection
+    expected = shrink(measure, measure.apply(u.mean(0)))
+    np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected.x, atol=1e-6)
+
+
+# The plain reading ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("round", [1, 21])
+@pytest.mark.parametrize("projection", ["gaussian", "dct"])
+def test_a_dsgd_is_that_of_plain_loops(round, projection):
+    options = {"options": {"projection": projection, "k": 6}}
+    setup, turn, x, said, fading, plan, received, _ = one_round("a-dsgd", round, scheme=options)
+    noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(said.signal.shape[1])
+    a, agreed = matrix(said.agreed.projection), said.agreed
+    y, rows, spent, _ = plain.a_dsgd(
+        *(a, x.numpy(), 6, fading.gain, plan.budget, noise, agreed.pilot, agreed.centred)
+    )
+    scale = np.sqrt(len(a) / len(rows))
+    expected, residual, _ = plain.amp(scale * rows, scale * y, plain.soft(1.1), 30, 1e-4)
+    found = decoded(setup, turn, said, received)
+    np.testing.assert_allclose(found.update, expected, **EXACT)
+    assert found.notes["recovery"] == pytest.approx(residual, abs=1e-9)
+    np.testing.assert_allclose(plan.needed, spent, **EXACT)
+
+
+def test_ca_dsgd_is_that_of_plain_loops_also_where_nobody_is_heard_on_a_sub_channel():
+    options = {"options": {"threshold": 1.2, "power_scalar": 0.7, "k": 6}}
+    partly = 0
+    for round in range(1, 6):
+        setup, turn, x, said, fading, _, received, _ = one_round(
+            "ca-dsgd", round, scheme=options, radio={"power": 1e9}
+        )
+        partly += int((received.heard == 0).any())
+        noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(said.signal.shape[1])
+        a = matrix(said.agreed.projection)
+        y, rows = plain.ca_dsgd(a, x.numpy(), 6, fading.gain, np.full(6, 2.0), 1.2, 0.7, noise)
+        scale = np.sqrt(len(a) / len(rows))
+        expected, _, _ = plain.amp(scale * rows, scale * y, plain.soft(1.1), 30, 1e-4)
+        np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected, **EXACT)
+    assert partly
+
+
+# Whole runs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["a-dsgd", "ca-dsgd"])
+def test_a_belief_is_carried_checkpointed_and_resumed(scheme, tmp_path):
+    options = {"options": {"denoiser": "markov", "renew": True}}
+    e = small(scheme, scheme=options, training={"rounds": 6}, run={"checkpoint_every": 1})
+    run = airfeel.run(e, tmp_path / "whole")
+    airfeel.resume(interrupted(tmp_path / "cut", 4, e))
+    assert content(tmp_path / "cut") == content(tmp_path / "whole")
+    assert (run.rounds["recovery"][1:] < 1.0).all()
+    assert (run.rounds["bits"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"symbols": 2}, r"symbols = 2: must be at least 3"),
+        ({"k": 1000}, r"k = 1000: must be at most 102"),
+        ({"projection": "dct", "symbols": 200}, r"projection = 'dct': 199 measurements of 102"),
+        ({"pilot": "none"}, r"scheme\.options\.pilot = 'none'"),
+        ({"denoiser": "hard"}, r"scheme\.options\.denoiser = 'hard'"),
+        ({"tuning": 0.0}, r"scheme\.options\.tuning = 0\.0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_by_name(options, told):
+    with pytest.raises(BadInput, match=told):
+        build(small("a-dsgd", scheme={"options": options}))
+
+
+def test_a_signal_is_laid_out_as_the_papers():
+    np.testing.assert_allclose(lay_out(np.array([1.0, 3.0, 7.0]), 0.5, True), [-1, 1, 2, 0.5])
+    np.testing.assert_allclose(lay_out(np.array([1.0, 3.0]), 0.0, False), [1, 3])
