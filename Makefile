@@ -8,7 +8,7 @@ KILLS ?= 1000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test same soak attack fuzz lint wheel bench clean
+.PHONY: help setup demo test same soak attack fuzz lint wheel docs tutorials bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,6 +38,12 @@ lint: $(VENV)/.installed-dev ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-dev ## Build the documentation into site/; a warning or a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+tutorials: $(VENV)/.installed-dev ## Execute the notebooks of the documentation and store their outputs
+	$(BIN)/python docs/execute.py
 
 wheel: $(VENV)/.installed-dev ## Build sdist and wheels into dist/, install them elsewhere and run them
 	$(BIN)/python tests/package/distributions.py

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
-SKIPPED = {".git", ".venv", "node_modules", "runs", "build", "dist"}
+SKIPPED = {".git", ".venv", "node_modules", "runs", "build", "dist", "site"}
 PAGES = sorted(
     page
     for page in ROOT.rglob("*.md")
