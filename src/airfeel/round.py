@@ -8,6 +8,7 @@ import torch
 from airfeel import carry
 from airfeel.compress.codecs import no_mask, silent
 from airfeel.ledger import account, report_on
+from airfeel.radio.weights import weigh
 from airfeel.types import (
     Delivery,
     Dice,
@@ -45,7 +46,7 @@ def play_round(
     fading = scheme.fade(turn)
     invited = scheme.invite(turn, fading)
     agreed = codec.agree(turn)
-    said = engine.prepare(turn, scheme.learn, codec, agreed, invited)
+    said = weigh(engine.prepare(turn, scheme.learn, codec, agreed, invited), turn.world.weights)
     plan = scheme.plan(turn, said, fading)
     received, delivery = None, Delivery(plan.active)
     if plan.active.any():

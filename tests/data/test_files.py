@@ -66,8 +66,8 @@ def test_a_missing_set_says_where_and_how(home: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deed", [files.contents, files.fetch])
 def test_an_unknown_set_is_refused(deed: Callable[[str], object]) -> None:
-    with pytest.raises(BadInput, match=r"dataset = 'mnist'.*cifar10, fashion-mnist"):
-        deed("mnist")
+    with pytest.raises(BadInput, match=r"dataset = 'emnist'.*cifar10, fashion-mnist"):
+        deed("emnist")
 
 
 def cut(data: bytes) -> bytes:
@@ -220,7 +220,7 @@ def test_status_tells_found_missing_and_damaged(home: Path) -> None:
 
 
 def test_the_table_of_official_sources_is_consistent() -> None:
-    assert set(SOURCES) == {"cifar10", "fashion-mnist"}
+    assert set(SOURCES) == {"cifar10", "fashion-mnist", "mnist"}
     for source in SOURCES.values():
         first = source.layouts[0]
         for each in source.downloads:
@@ -231,5 +231,6 @@ def test_the_table_of_official_sources_is_consistent() -> None:
             assert all(len(item.md5) == 32 for item in layout.items)
     records = sum(item.size for item in SOURCES["cifar10"].layouts[0].items) / 3073
     assert records == SOURCES["cifar10"].samples
-    fashion = sum(item.size for item in SOURCES["fashion-mnist"].layouts[0].items)
-    assert fashion == SOURCES["fashion-mnist"].samples * (28 * 28 + 1) + 2 * (16 + 8)
+    for name in ("fashion-mnist", "mnist"):
+        size = sum(item.size for item in SOURCES[name].layouts[0].items)
+        assert size == SOURCES[name].samples * (28 * 28 + 1) + 2 * (16 + 8)

@@ -27,7 +27,7 @@ TINY = {
     "run": {"threads": 1},
 }
 SETTINGS = [(section, key) for section, model in SECTIONS.items() for key in model.model_fields]
-_NOT_HERE = {"ray", "file", "cifar10", "fashion-mnist"}
+_NOT_HERE = {"ray", "file", "cifar10", "fashion-mnist", "mnist"}
 NAMES = sorted({name for catalogue in CATALOGUES for name in catalogue} - _NOT_HERE)
 WORDS = [
     *("", " ", ".", "..", "/", "\0", "\n", "a\nb", "=", "é", "\udcff", "~nobody", "None", "nan"),

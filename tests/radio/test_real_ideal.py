@@ -45,9 +45,7 @@ def bits(run):
 
 @pytest.fixture(scope="module")
 def ideal():
-    return {
-        scheme: airfeel.run(load(f"digits-{scheme}", ROUNDS)) for scheme in ("tcs-h", "tcs-d")
-    }
+    return {scheme: airfeel.run(load(f"digits-{scheme}", ROUNDS)) for scheme in ("tcs-h", "tcs-d")}
 
 
 @pytest.mark.parametrize("given", ZEROS, ids=lambda given: given[-1])

@@ -83,7 +83,17 @@ def digits() -> Samples:
 
 def fashion_mnist(dir: Folder = None) -> Samples:
     """60000 training and 10000 test images of 28×28 grey pixels."""
-    contents = files.contents("fashion-mnist", _path(dir))
+    return _idx("fashion-mnist", dir)
+
+
+def mnist(dir: Folder = None) -> Samples:
+    """60000 training and 10000 test digits of 28×28 grey pixels (LeCun et al. 1998)."""
+    return _idx("mnist", dir)
+
+
+def _idx(name: str, dir: str | None) -> Samples:
+    """A set of four files in the form of MNIST."""
+    contents = files.contents(name, _path(dir))
     read = {name: formats.idx(data, name) for name, data in contents}
 
     def part(prefix: str) -> tuple[np.ndarray, np.ndarray]:

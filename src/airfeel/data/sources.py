@@ -79,6 +79,17 @@ _FASHION = Layout(
     ),
 )
 
+_MNIST = Layout(
+    "mnist",
+    (
+        Item("train-images-idx3-ubyte", 47_040_016, "6bbc9ace898e44ae57da46a324031adb"),
+        Item("train-labels-idx1-ubyte", 60_008, "a25bea736e30d166cdddb491f175f624"),
+        Item("t10k-images-idx3-ubyte", 7_840_016, "2646ac647ad5339dbf082846283269ea"),
+        Item("t10k-labels-idx1-ubyte", 10_008, "27ae3e4e09519cfbb04c329615203637"),
+    ),
+)
+
+_OSSCI = "https://ossci-datasets.s3.amazonaws.com/mnist/"  # the authors' own site refuses programs
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"
 _ZALANDO = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 
@@ -94,6 +105,11 @@ SOURCES: dict[str, Source] = {
         samples=70_000,
         downloads=tuple(Download(f"{_ZALANDO}{item.name}.gz") for item in _FASHION.items),
         layouts=(_FASHION,),
+    ),
+    "mnist": Source(
+        samples=70_000,
+        downloads=tuple(Download(f"{_OSSCI}{item.name}.gz") for item in _MNIST.items),
+        layouts=(_MNIST,),
     ),
 }
 """The sets kept in files, by name."""

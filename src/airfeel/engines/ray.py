@@ -19,7 +19,7 @@ from torch import Tensor
 from airfeel.engines.agreed import Parcel, packed, unpacked
 from airfeel.engines.base import Lost
 from airfeel.engines.cluster import Kit, actor_shares, pack, ray_module, unpack
-from airfeel.engines.threads import Threads
+from airfeel.engines.threads import Threads, counted
 from airfeel.types import (
     Agreed,
     BadInput,
@@ -200,7 +200,8 @@ class RayEngine:
             if active[part.start : part.stop].any():
                 total = actor.add_up.remote(total, active)
         (summed,) = self._hear([total])
-        return torch.from_numpy(summed.copy()).to(self._known.theta.device) / int(active.sum())
+        mean = torch.from_numpy(summed.copy()) / counted(self._here.world, active)
+        return mean.to(self._known.theta.device)
 
     def commit(self, delivery: Delivery) -> None:
         """Every actor lets its devices remember; nobody waits for it."""

@@ -30,6 +30,11 @@ def _zeros(world: World, rows: int, place: str) -> Float[Tensor, "{rows} D"]:
     return theta.new_zeros(shape, dtype=torch.bfloat16 if place == "bfloat16" else None)
 
 
+def counted(world: World, active: Bool[np.ndarray, "N"]) -> float:
+    """How many devices a mean over some of them is over, or the sum of their weights."""
+    return int(active.sum()) if world.weights is None else float(world.weights[active].sum())
+
+
 class _Sheet:
     """Rows of what devices say, written in place by the workers."""
 
@@ -154,16 +159,17 @@ class Threads:
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:
         """Mean of the scheduled devices' x, summed in device order."""
-        return self.add_up(self._x.new_zeros(self.world.dim), active) / int(active.sum())
+        return self.add_up(self._x.new_zeros(self.world.dim), active) / counted(self.world, active)
 
     def add_up(
         self, total: Float[Tensor, "D"], active: Bool[np.ndarray, "N"]
     ) -> Float[Tensor, "D"]:
         """Add the scheduled devices' x to `total`, in place and in device order."""
         _, said = self._under_way()
-        for x, spoken in zip(self._x, active[said.devices], strict=True):
-            if spoken:
-                total += x
+        weights = self.world.weights
+        for n, x in zip(said.devices, self._x, strict=True):
+            if active[n]:
+                total += x if weights is None else float(weights[n]) * x
         return total
 
     def commit(self, delivery: Delivery) -> None:

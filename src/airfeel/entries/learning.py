@@ -45,6 +45,10 @@ DATASETS = Catalogue(
             "airfeel.data.datasets:fashion_mnist",
             "70 000 pieces of clothing of 28×28 pixels; airfeel data fetch fashion-mnist",
         ),
+        "mnist": Entry(
+            "airfeel.data.datasets:mnist",
+            "70 000 handwritten digits of 28×28 pixels; airfeel data fetch mnist",
+        ),
         "cifar10": Entry(
             "airfeel.data.datasets:cifar10",
             "60 000 colour photographs of 32×32 pixels; airfeel data fetch cifar10",

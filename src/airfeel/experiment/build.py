@@ -35,6 +35,7 @@ from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
 from airfeel.radio.correlation import correlate
 from airfeel.radio.fading import Draw, Sky
+from airfeel.radio.weights import by_samples
 from airfeel.schemes import Settings
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Dataset, Dice, Learn, Network, Scheme, Series, World, at_round
@@ -72,7 +73,7 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
     learn = LocalSGD(
         _backend(e, model, world.data, prefer),
         e.training.local_steps,
-        e.training.batch_size,
+        None if e.training.batch_size == "all" else e.training.batch_size,
         _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
     )
     scheme, told = _scheme(e, world, learn, streams)
@@ -100,6 +101,11 @@ def _backend(e: Experiment, model: FlatModel, data: Dataset, prefer: str | None)
 def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
     """The same for a model that is trained elsewhere: scheme, radio and dice, without data."""
     refuse_real(e)
+    if e.training.weights != "equal":
+        raise BadInput(
+            f"training.weights = {e.training.weights!r}: must be 'equal' where devices are trained "
+            "elsewhere, how many samples they have is not known here"
+        )
     world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
     streams = Streams(e.run.seed)
     return Setup(world, _scheme(e, world, learn, streams)[0], streams)
@@ -115,7 +121,10 @@ def _world(
     e: Experiment, model: Network, data: Dataset, shards: tuple[Int64[np.ndarray, "_"], ...]
 ) -> World:
     power = np.broadcast_to(np.asarray(e.radio.power, float), e.training.devices).copy()
-    return World(model, data, shards, e.radio.subchannels, power, e.slots, lanes(e))
+    weights = None
+    if e.training.weights == "samples":
+        weights = by_samples(np.array([len(shard) for shard in shards]))
+    return World(model, data, shards, e.radio.subchannels, power, e.slots, lanes(e), weights)
 
 
 def _compute_device(name: str) -> torch.device:

@@ -84,7 +84,9 @@ class Training(Section):
 
     devices: Count = Field(20, description="N")
     local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
-    batch_size: Count = Field(64, description="B")
+    batch_size: Count | Literal["all"] = Field(
+        64, description="B, or all: every sample of a device in every step"
+    )
     learning_rate: EachRound = Field(
         0.05, description="η, one number, one for each round, or a series by name"
     )
@@ -99,6 +101,9 @@ class Training(Section):
     )
     backend: Annotated[Choice, named(BACKENDS), Changes.SPEED] = Field(
         "auto", description="what carries local SGD out; auto is the fastest that can"
+    )
+    weights: Literal["equal", "samples"] = later(
+        "equal", description="how devices count in means: equally, or by their number of samples"
     )
     rule: Annotated[Choice, named(RULES)] | None = later(
         description="what a local step does; left out: plain SGD"

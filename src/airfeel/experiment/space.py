@@ -60,12 +60,13 @@ def round_needs(e: Experiment, dim: int, buffers: int = 0, invited: int = 0) -> 
     lasts = t.rounds is None or t.rounds > 1  # in a single round the memory is not written
     updates = dim * max(devices * number, invited * (number + kept) if lasts else 0)
     who = {"training.devices": devices}
-    steps = {"training.local_steps": t.local_steps, "training.batch_size": t.batch_size}
+    size = 0 if t.batch_size == "all" else t.batch_size  # all samples are in memory anyhow
+    steps = {"training.local_steps": t.local_steps, "training.batch_size": size}
     return [
         Need(who, "an update and a memory for each device", _here(e) * updates),
         Need(who | {"radio.subchannels": channels}, "the gains", 16 * devices * channels),
         Need(who, "the devices' shards", _DEVICE * devices),
-        Need(steps, "a device's batches", 16 * t.local_steps * t.batch_size),
+        Need(steps, "a device's batches", 16 * t.local_steps * size),
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
@@ -38,19 +39,19 @@ def draw_batches(
 class LocalSGD:
     """H steps of SGD with batches of B samples: Δ_n = w_{n,H} − w, w_{n,i} = w_{n,i−1} − η ∇F_n.
 
-    backend: carries the steps out. steps: H. batch_size: B. learning_rate: η, one number, one for
-    each round, or a function of the round.
+    backend: carries the steps out. steps: H. batch_size: B, or None for all samples of a device in
+    every step. learning_rate: η, one number, one for each round, or a function of the round.
     """
 
     backend: Backend
     steps: int = 10
-    batch_size: int = 64
+    batch_size: int | None = 64
     learning_rate: Series = 0.05
 
     @property
     def dice(self) -> int:
         """Uniforms for one device: its batches, and one that seeds its dropout masks."""
-        return self.steps * self.batch_size + 1
+        return self.steps * (self.batch_size or 0) + 1
 
     @property
     def block(self) -> int:
@@ -60,8 +61,28 @@ class LocalSGD:
     def __call__(
         self, turn: Turn, devices: Int64[np.ndarray, "n"], dice: Float64[np.ndarray, "n W"]
     ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
-        uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
-        batches = draw_batches([turn.world.shards[n] for n in devices], uniform)
+        shards = [turn.world.shards[n] for n in devices]
         seeds = (dice[:, -1] * 2**53).astype(np.int64).tolist()
         rate = at_round(self.learning_rate, turn.round)
-        return self.backend(turn.state.theta, batches, rate, seeds)
+        if self.batch_size is None:
+            return self._whole(turn.state.theta, shards, rate, seeds)
+        uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
+        return self.backend(turn.state.theta, draw_batches(shards, uniform), rate, seeds)
+
+    def _whole(
+        self,
+        theta: Float[Tensor, "D"],
+        shards: Sequence[Int64[np.ndarray, "_"]],
+        rate: float,
+        seeds: Sequence[int],
+    ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
+        """Steps on all samples; devices whose shards differ in size one after the other."""
+        if len({len(shard) for shard in shards}) == 1:
+            batches = np.repeat(np.stack(shards)[:, None], self.steps, axis=1)
+            return self.backend(theta, batches, rate, seeds)
+        alone = [
+            self._whole(theta, [shard], rate, [seed])
+            for shard, seed in zip(shards, seeds, strict=True)
+        ]
+        delta, loss = (list(each) for each in zip(*alone, strict=True))
+        return torch.cat(delta), np.concatenate(loss)

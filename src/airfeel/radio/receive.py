@@ -67,8 +67,12 @@ def receive(
     if not packets.all():
         rows = torch.from_numpy(np.flatnonzero(packets)).to(index.device)
         index, value = index[rows], value[rows]
-    count = int((packets if digital else spoken).sum())
+    counting = packets if digital else spoken
     heard = plan.heard[plan.active].sum(axis=0)
+    count: float = int(counting.sum())
+    if said.weight is not None:
+        count = float(said.weight[counting].sum())
+        heard = said.weight[spoken] @ plan.heard[said.devices[spoken]]
     return Received(
         speakers=said.devices[spoken],
         devices=said.devices[packets],

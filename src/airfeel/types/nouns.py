@@ -98,6 +98,7 @@ class Said:
     loss: Float64[np.ndarray, "n"]  # mean mini-batch loss
     signal: Float[Tensor, "n S"] | None = None  # symbols for the air; None: `common` itself
     norm: Float64[np.ndarray, "n"] | None = None  # what a plan may rank devices by, if it asks
+    weight: Float64[np.ndarray, "n"] | None = None  # how often each counts, if not once
     lanes: int = 1  # values that one element of the air carries
 
     @property

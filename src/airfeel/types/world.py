@@ -64,6 +64,7 @@ class World:
     power: Float64[np.ndarray, "N"]  # P̄_n, average power limit of each device [W]
     slots: float = float("inf")  # C, uplink slots for the whole training
     lanes: int = 1  # values that one element of the air carries: 1, or 2 in phase and quadrature
+    weights: Float64[np.ndarray, "N"] | None = None  # how much each counts; None: all the same
 
     @property
     def devices(self) -> int:
