@@ -38,6 +38,7 @@ def draw(played: Sequence[Played], path: Path) -> Path:
                 draw_band(axes, _band(runs, of), stroke, label, scale=100.0)
             axes.set_xlabel(name)
             axes.set_xscale("log")
+            axes.tick_params(axis="x", which="minor", labelbottom=False)  # they would overlap
         panels[0].set_ylabel("test accuracy [%]")
         legend_below(figure, panels[0], 6, 0.22)
         return save(figure, path, 150)
