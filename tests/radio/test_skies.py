@@ -3,9 +3,6 @@
 Statistics are of 1e5 draws or more, within four standard errors.
 """
 
-import dataclasses
-from functools import cache
-
 import numpy as np
 import pytest
 from scipy.special import j0
@@ -22,7 +19,8 @@ from airfeel.radio.tdl import Tdl
 from airfeel.radio.waves import waves_of
 from airfeel.streams import Streams
 from airfeel.types import BadInput
-from small import BASE, play, small, turn_at
+from rounds import turn
+from small import BASE, play, small
 from stopping import content, interrupted
 
 RNG = np.random.default_rng
@@ -36,19 +34,6 @@ DRAWS = [
     Nakagami(SCALE, m=4.0),
     *(Tdl(letter, scale=SCALE) for letter in "ABCDE"),
 ]
-
-
-@cache
-def setup(n, m, seed=0):
-    made = build(small())
-    shards = (np.zeros(1, dtype=np.int64),) * n
-    world = dataclasses.replace(made.world, shards=shards, subchannels=m)
-    return dataclasses.replace(made, world=world, streams=Streams(seed))
-
-
-def turn(n=6, m=8, round=1, seed=0):
-    """A round of n devices on m sub-channels."""
-    return turn_at(setup(n, m, seed), round)
 
 
 def assert_mean(values, wanted):

@@ -206,6 +206,12 @@ class Radio(Section):
     rho: Annotated[float, Field(gt=-1.0, lt=1.0)] | None = later(
         description="ρ of gauss-markov; left out: J0(2π·f_D·round_seconds)"
     )
+    antennas: Annotated[int, Field(ge=1, le=4096, strict=True)] = later(
+        1, description="R, of the base station"
+    )
+    receiver: Literal["centroid", "zf-sum", "uniform-forcing"] = later(
+        "uniform-forcing", description="how several antennas are added up for the air"
+    )
 
 
 class Budget(Section):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool, Complex128, Float64
 
+from airfeel.radio.antennas import Antennas, heard_by
 from airfeel.radio.clocks import Clocks
 from airfeel.radio.fading import Sky
 from airfeel.radio.sounding import Sounding
@@ -23,7 +24,8 @@ class RealSky:
     silent on a sub-channel. front: amplifiers, converters and the grid of the air. pilot_power: of
     a device on a sub-channel in a pilot slot [W]; None: P̄_n/M. pilots: slots of pilots of a device.
     everyone: whether all devices are estimated, or only who is invited. overhead: slots of a
-    re-alignment within the air.
+    re-alignment within the air. antennas: of the base station, for packets by maximum ratio, for
+    the air by one unit vector per sub-channel.
     """
 
     sky: Sky
@@ -36,10 +38,11 @@ class RealSky:
     pilots: int = 0
     everyone: bool = False
     overhead: int = 0
+    antennas: Antennas = field(default_factory=Antennas)
 
     def __call__(self, turn: Turn) -> Fading:
         fading = self.sky(turn)
-        if not self.sounding.exact:
+        if not self.sounding.exact or self.antennas.count > 1:
             fading = self._known(turn, fading)
         if not self.clocks.exact:
             fading = self._turned(turn, fading)
@@ -56,11 +59,22 @@ class RealSky:
         if self.sounding.estimates:
             error = self.sounding.errors(self._pilot_power(turn), mean2, ideal.noise)
             known, later = self.sounding.sound(h, error, mean2, turn)
-        heard = self.sounding.fed_back(known, mean2)
-        residual = np.divide(h, heard, out=np.zeros_like(h), where=heard != 0.0)
-        truth = np.abs(later) if self.sounding.estimates else None
-        gain = np.abs(known) if self.sounding.estimates else ideal.gain
-        return replace(ideal, gain=gain, truth=truth, air=np.abs(heard), residual=residual)
+        beam = self.antennas.beams(known, mean2)
+        heard = self.sounding.fed_back(heard_by(beam, known), mean2)
+        arriving = heard_by(beam, h)
+        residual = np.divide(arriving, heard, out=np.zeros_like(arriving), where=heard != 0.0)
+        whole = np.linalg.norm(known, axis=-1)
+        truth, gain = None, whole if self.antennas.count > 1 else ideal.gain
+        if self.sounding.estimates:
+            truth, gain = _combined(known, later, whole), whole
+        return replace(
+            ideal,
+            gain=gain,
+            truth=truth,
+            air=np.abs(heard),
+            residual=None if self.sounding.exact else residual,
+            moments=ideal.moments if self.antennas.count == 1 else None,
+        )
 
     def _turned(self, turn: Turn, fading: Fading) -> Fading:
         """Offsets of this round: in the residual, its spin, and what sub-carriers see."""
@@ -95,10 +109,20 @@ class RealSky:
             return world.power / world.subchannels
         return np.full(world.devices, self.pilot_power)
 
-    def _waves(self, turn: Turn) -> Complex128[np.ndarray, "N M"]:
+    def _waves(self, turn: Turn) -> Complex128[np.ndarray, "N M R"]:
         """h itself, which nobody knows."""
         factor = np.broadcast_to(np.sqrt(self.sky.mean_gain), turn.world.devices)
-        return waves_of(self.sky.draw, turn)[..., 0] * factor[:, None]
+        return waves_of(self.sky.draw, turn, self.antennas.count) * factor[:, None, None]
+
+
+def _combined(
+    known: Complex128[np.ndarray, "N M R"],
+    later: Complex128[np.ndarray, "N M R"],
+    whole: Float64[np.ndarray, "N M"],
+) -> Float64[np.ndarray, "N M"]:
+    """|ĥ^H·h_d|/‖ĥ‖: what packets meet where antennas are weighed by what is known."""
+    met = np.abs((known.conj() * later).sum(axis=-1))
+    return np.divide(met, whole, out=np.zeros_like(whole), where=whole > 0.0)
 
 
 def _means(fading: Fading) -> Float64[np.ndarray, "N"]:

@@ -1,0 +1,24 @@
+"""A round of any number of devices and sub-channels, for parts of the radio alone."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+
+from airfeel.experiment.build import build
+from airfeel.streams import Streams
+from small import small, turn_at
+
+
+@cache
+def _setup(n, m, seed):
+    made = build(small())
+    shards = (np.zeros(1, dtype=np.int64),) * n
+    power = np.full(n, 5e-3)
+    world = dataclasses.replace(made.world, shards=shards, subchannels=m, power=power)
+    return dataclasses.replace(made, world=world, streams=Streams(seed))
+
+
+def turn(n=6, m=8, round=1, seed=0):
+    """A round of n devices on m sub-channels."""
+    return turn_at(_setup(n, m, seed), round)
