@@ -29,6 +29,7 @@ SEEDING = {"default_rng", "Generator", "Philox", "PCG64", "RandomState", "SeedSe
 SEEDING |= {"manual_seed", "seed", "Random"}
 SEEDS = {
     "streams.py": {"SeedSequence", "Generator", "Philox"},
+    "radio/sionna.py": {"manual_seed"},  # Sionna's own generator: seeded from a device's dice
     "learn/models.py": {"manual_seed"},  # initial weights: seeded from a stream, in fork_rng
     "learn/backends.py": {"Generator", "manual_seed"},  # dropout: seeded from a device's dice
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from airfeel.experiment.build import build
 from airfeel.radio.antennas import Antennas, centroid, heard_by, uniform_forcing, zf_sum
 from airfeel.radio.fading import Rayleigh, Sky
 from airfeel.radio.gaussian import complex_normal
@@ -10,6 +11,7 @@ from airfeel.radio.real_sky import RealSky
 from airfeel.radio.sounding import Sounding
 from airfeel.types import BadInput
 from rounds import turn
+from small import play, small
 
 RNG = np.random.default_rng
 
@@ -67,9 +69,20 @@ def test_zero_forcing_hears_all_alike_and_never_less_than_the_choice_promises():
 
 
 def test_zero_forcing_with_fewer_antennas_is_refused():
-    h = np.moveaxis(channels(4, n=6, m=2), -1, 0)
     with pytest.raises(BadInput, match=r"radio\.receiver = 'zf-sum'.*4 are fewer than 6"):
-        Antennas(4, "zf-sum").beams(h, np.ones(6))
+        build(small(radio={"antennas": 4, "receiver": "zf-sum"}))
+
+
+@pytest.mark.parametrize("receiver", ["centroid", "zf-sum", "uniform-forcing"])
+def test_a_run_with_antennas_spends_less_on_the_air_for_more_of_them(receiver):
+    radio = {"receiver": receiver, "fading": "tdl", "correlation": "jakes", "speed": 1.0}
+    needed = []
+    for count in (1, 16):
+        setup = build(small(radio=radio | {"antennas": count}))
+        played = play(setup, 2)
+        assert len(played) == 2
+        needed.append(np.nanmedian(played[0][2].plan.needed))
+    assert needed[1] < needed[0]
 
 
 @pytest.mark.parametrize("receiver", ["centroid", "zf-sum", "uniform-forcing"])

@@ -249,3 +249,19 @@ def test_a_resumed_run_meets_the_same_sky(radio, tmp_path):
 def test_what_cannot_be_is_refused_by_name(radio, message):
     with pytest.raises(BadInput, match=message):
         build(small(radio=radio))
+
+
+def test_taps_longer_than_the_prefix_are_refused():
+    radio = {"fading": "tdl", "delay_spread": 6e-7}
+    build(small(radio=radio))
+    with pytest.raises(BadInput, match=r"radio\.delay_spread = 6e-07.*link\.cp_seconds"):
+        build(small(radio=radio, link={"subcarriers": 12}))
+
+
+def test_subcarriers_widen_subchannels():
+    """S·Δ = S/(S·T_s − prefix): 12 sub-carriers of 15 kHz in a slot of 5.95 µs."""
+    slot = (1 / 15e3 + 4.7e-6) / 12
+    sky = build(
+        small(radio={"fading": "tdl", "symbol_seconds": slot}, link={"subcarriers": 12})
+    ).scheme.fade
+    assert sky.draw.spacing == pytest.approx(12 * 15e3)

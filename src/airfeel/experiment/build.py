@@ -23,12 +23,13 @@ from airfeel.experiment.fields import scheduling
 from airfeel.experiment.real_radio import (
     lanes,
     real_sky,
+    refuse_long,
     refuse_real,
     refuse_replaced,
     settled,
+    width,
     with_real_radio,
 )
-from airfeel.experiment.sections import Radio
 from airfeel.learn import models
 from airfeel.learn.backends import Backend
 from airfeel.learn.flat import FlatModel
@@ -38,7 +39,17 @@ from airfeel.radio.fading import Draw, Sky
 from airfeel.radio.weights import by_samples
 from airfeel.schemes import Settings
 from airfeel.streams import Streams
-from airfeel.types import BadInput, Dataset, Dice, Learn, Network, Scheme, Series, World, at_round
+from airfeel.types import (
+    BadInput,
+    Dataset,
+    Dice,
+    Learn,
+    Network,
+    Scheme,
+    Series,
+    World,
+    at_round,
+)
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,7 @@ def _scheme(
 ) -> tuple[Scheme, dict[str, Any]]:
     """The scheme, and what is to be told of the cell that it is in."""
     d, chosen = world.dim, e.scheme
-    sky, told = settled(e, Sky(_draw(e.radio), e.radio.noise, e.radio.mean_gain), streams)
+    sky, told = settled(e, Sky(_draw(e), e.radio.noise, e.radio.mean_gain), streams)
     fade = real_sky(e, sky)
     k_global = round(chosen.global_sparsity * d)
     inviting, schedule = scheduling(chosen.scheduler, chosen.invite, chosen.schedule)
@@ -236,13 +247,18 @@ def _legal(zero: bool) -> str:
     return "0 or more" if zero else f"between {SQUARES[0]} and {SQUARES[1]}"
 
 
-def _draw(radio: Radio) -> Draw:
+_OF_PATHS = ("profile", "delay_spread", "carrier", "speed")
+
+
+def _draw(e: Experiment) -> Draw:
+    radio = e.radio
     facts: Table = {"scale": radio.fading_scale, "factor": radio.rician_factor}
     if name_of(radio.fading) in FADINGS:  # a user's own part may use these words otherwise
-        facts |= {name: getattr(radio, name) for name in ("profile", "delay_spread")}
-        facts |= {"m": radio.nakagami_m, "spacing": 1.0 / radio.symbol_seconds}
+        facts |= {name: getattr(radio, name) for name in _OF_PATHS}
+        facts |= {"m": radio.nakagami_m, "spacing": width(e)}
     if radio.trace is not None:
         facts["file"] = radio.trace
     draw: Draw = FADINGS.make(radio.fading, **facts)
+    refuse_long(e, getattr(draw, "longest", 0.0))
     motion = radio.speed, radio.carrier, radio.round_seconds
     return correlate(draw, radio.correlation, *motion, radio.rho)

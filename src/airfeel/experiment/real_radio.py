@@ -8,6 +8,7 @@ import numpy as np
 
 from airfeel.errors import BadInput, quote
 from airfeel.experiment.config import Experiment
+from airfeel.radio.antennas import Antennas
 from airfeel.radio.cell import Cell, Place
 from airfeel.radio.clocks import Clocks
 from airfeel.radio.doppler import doppler_shift
@@ -41,6 +42,7 @@ def real_sky(e: Experiment, sky: Sky) -> Fade:
         front=_front(e, clocks),
         pilot_power=e.csi.pilot_power,
         pilots=0 if down else e.csi.pilots,
+        antennas=_antennas(e),
         overhead=e.sync.overhead if e.sync.every and not clocks.exact and not down else 0,
     )
     return sky if real == RealSky(sky, pilot_power=e.csi.pilot_power) else real
@@ -52,7 +54,8 @@ def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
     real = _real(fade)
     if isinstance(scheme.plan, FreePlan) or (real is None and lanes(e) == 1):
         return scheme
-    if real is not None and real.pilots and not isinstance(scheme.invite, _BLIND):
+    seen = real is not None and real.antennas.count > 1  # a beam is made of all devices
+    if real is not None and real.pilots and (seen or not isinstance(scheme.invite, _BLIND)):
         fade = replace(real, everyone=True) if fade is real else fade
     return replace(
         scheme,
@@ -133,6 +136,31 @@ def _sounding(e: Experiment) -> Sounding:
         magnitude_bits=csi.magnitude_bits,
         phase_bits=csi.phase_bits,
     )
+
+
+def _antennas(e: Experiment) -> Antennas:
+    if e.radio.antennas == 1:
+        return Antennas()
+    made = Antennas(e.radio.antennas, e.radio.receiver)
+    made.check(e.training.devices)
+    return made
+
+
+def refuse_long(e: Experiment, longest: float) -> None:
+    """Refuse taps [s] that a prefix does not hold together with twice the timing error."""
+    s, prefix = e.link.subcarriers, e.link.cp_seconds
+    if s > 1 and longest + 2.0 * e.sync.timing > prefix:
+        raise BadInput(
+            f"radio.delay_spread = {e.radio.delay_spread}: the last tap at {longest:.3g} s and "
+            f"twice sync.timing must be within link.cp_seconds = {prefix}; beyond it only "
+            "`airfeel waveform` is true"
+        )
+
+
+def width(e: Experiment) -> float:
+    """From one sub-channel to the next [Hz]: 1/T_s, or S sub-carriers of what a prefix leaves."""
+    s, seconds = e.link.subcarriers, e.radio.symbol_seconds
+    return s / (s * seconds - e.link.cp_seconds) if s > 1 else 1.0 / seconds
 
 
 def _ages(e: Experiment) -> bool:

@@ -37,6 +37,8 @@ from airfeel.experiment.fields import (
 from airfeel.ranges import AtLeastHalf, Below1, Count, NotNegative, Positive, Share, Whole
 
 Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)]
+_Tapped = Literal["A", "B", "C", "D", "E"]
+_Clustered = Literal["cdl-A", "cdl-B", "cdl-C", "cdl-D", "cdl-E", "umi", "uma"]
 Threads = Annotated[int, Field(ge=0, le=4096, strict=True)]
 
 
@@ -191,8 +193,9 @@ class Radio(Section):
         (), description="further costs to be read"
     )
     nakagami_m: AtLeastHalf = later(1.0, description="of fading = nakagami; 1 is Rayleigh")
-    profile: Literal["A", "B", "C", "D", "E"] = later(
-        "A", description="delay profile, for fading = tdl; D and E have a line of sight"
+    profile: _Tapped | _Clustered = later(
+        "A",
+        description="of fading = tdl (A to E; D, E with a line of sight) or sionna (all of them)",
     )
     delay_spread: NotNegative = later(1e-7, description="of fading = tdl, root mean square [s]")
     carrier: Positive = later(3.5e9, description="carrier frequency [Hz]")

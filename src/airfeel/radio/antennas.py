@@ -38,12 +38,16 @@ class Antennas:
             return centroid(scaled)
         if self.receiver == "uniform-forcing":
             return uniform_forcing(scaled)
-        if antennas < devices:
+        self.check(devices)
+        return zf_sum(scaled)
+
+    def check(self, devices: int) -> None:
+        """Refuse a receiver that cannot serve so many devices."""
+        if self.receiver == "zf-sum" and 1 < self.count < devices:
             raise BadInput(
                 f"radio.receiver = 'zf-sum': needs at least as many antennas as devices, "
-                f"{antennas} are fewer than {devices}"
+                f"{self.count} are fewer than {devices}"
             )
-        return zf_sum(scaled)
 
 
 def centroid(h: Complex128[np.ndarray, "M R N"]) -> Complex128[np.ndarray, "M R"]:

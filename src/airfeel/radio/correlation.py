@@ -1,7 +1,7 @@
 """Rounds that follow each other: channels that remember, and are the same when a run is resumed."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Complex128, Float64
@@ -14,6 +14,14 @@ from airfeel.types import Dice, Moments, Turn
 
 Correlation = Literal["block", "jakes", "gauss-markov"]
 SIGHT = 0.7  # of f_D, the Doppler shift of a line of sight, as in TR 38.901
+
+
+@runtime_checkable
+class Moving(Protocol):
+    """A draw that knows by itself how rounds follow each other, so many seconds apart."""
+
+    def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]: ...
+    def moving(self, seconds: float) -> Draw: ...
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,8 @@ def correlate(
         raise BadInput(f'radio.rho = {rho}: is of radio.correlation = "gauss-markov" alone')
     if kind == "block":
         return draw
+    if kind == "jakes" and isinstance(draw, Moving):
+        return draw.moving(seconds)
     if not isinstance(draw, Scattering):
         raise BadInput(
             f"radio.correlation = {kind!r}: must be 'block', {type(draw).__name__} has no waves "

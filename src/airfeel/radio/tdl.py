@@ -38,6 +38,11 @@ class Tdl:
         sight = taps(self.profile).sight
         return Rician(self.scale, sight / (1.0 - sight)) if sight else Rayleigh(self.scale)
 
+    @property
+    def longest(self) -> float:
+        """The delay of the last tap [s]."""
+        return float(taps(self.profile).delay.max()) * self.delay_spread
+
     def width(self, turn: Turn) -> int:
         """A wave for each tap."""
         return len(taps(self.profile).delay)

@@ -1,0 +1,96 @@
+"""Sionna's skies beside our own; skipped where the extra is not installed."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import torch
+
+from airfeel.experiment.build import build
+from airfeel.radio.doppler import doppler_shift, sinusoids
+from airfeel.radio.profiles import frequencies, taps
+from airfeel.radio.tdl import tdl_response
+from airfeel.types import BadInput
+from rounds import turn
+from small import play, small
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("sionna") is None, reason="the extra sionna is not installed"
+)
+SPEED, CARRIER, SPREAD, TIME = 3.0, 3.5e9, 3e-7, 0.37
+
+
+@pytest.fixture
+def sky():
+    """SionnaSky, imported where the extra is."""
+    from airfeel.radio.sionna import SionnaSky
+
+    return SionnaSky
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("letter", "ABCDE")
+def test_our_tapped_delay_lines_are_theirs(letter, sky):
+    """The same uniforms in their order: Doppler, angles, phases, phase of the line of sight."""
+    from airfeel.radio.sionna import library
+
+    key, line, f = 1234, taps(letter), frequencies(25, 1e6)
+    found = sky(letter, SPREAD, CARRIER, SPEED)._device(key, TIME, 1, f)[0]
+    dice = library().config.torch_rng("cpu")
+    dice.manual_seed(key)
+    draw = lambda *shape: torch.rand(shape, dtype=torch.float64, generator=dice).numpy()
+    n = len(line.delay)
+    draw(1)
+    angle, phase = draw(n, 20) - 0.5, 2 * np.pi * (draw(n, 20) - 0.5)
+    shift = doppler_shift(SPEED, CARRIER)
+    waves = sinusoids(angle, phase, shift, TIME)
+    sight = 2 * np.pi * (draw(1)[0] - 0.5 + 0.7 * shift * TIME) if line.sight else 0.0
+    ours = tdl_response(waves[None], np.array([sight]), letter, SPREAD, f)[0]
+    np.testing.assert_allclose(found, ours, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("letter", "ABCDE")
+def test_tables_are_theirs(letter, sky):
+    from airfeel.radio.sionna import _line
+
+    model, line = _line(letter, 1.0, CARRIER, 0.0, 1), taps(letter)
+    np.testing.assert_allclose(model.delays.numpy(), line.delay, atol=1e-12)
+    np.testing.assert_allclose(model.mean_powers.numpy()[1:], line.power[1:], atol=1e-12)
+
+
+@pytest.mark.parametrize("profile", ["A", "D", "cdl-B"])
+def test_rows_belong_to_devices_and_rounds_can_be_looked_up(profile, sky):
+    for made in (sky(profile, speed=1.0), sky(profile, speed=1.0).moving(0.1)):
+        some, more = made.waves(turn(3, 4, 5), 2), made.waves(turn(5, 4, 5), 2)
+        np.testing.assert_array_equal(more[:3], some)
+        assert (made.waves(turn(3, 4, 6), 2) != some).all()
+        np.testing.assert_array_equal(made.waves(turn(3, 4, 5), 2), some)
+
+
+def test_mean_power_is_omega(sky):
+    power = np.abs(sky("C", scale=1.5).waves(turn(600, 1), 4)[:, 0]) ** 2
+    error = power.std() / np.sqrt(power.size)
+    assert abs(power.mean() - 4.5) <= 4 * error
+
+
+def test_a_sector_has_one_topology(sky):
+    made = sky("umi", speed=1.0).moving(0.01)
+    first = made.waves(turn(4, 3, 1), 2)
+    assert first.shape == (4, 3, 2)
+    np.testing.assert_array_equal(made.waves(turn(4, 3, 1), 2), first)
+    close = made.waves(turn(4, 3, 2), 2)
+    assert abs(np.vdot(first, close)) > 0.8 * np.linalg.norm(first) * np.linalg.norm(close)
+
+
+def test_runs_do_not_touch_the_default_generator():
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    radio = {"fading": "sionna", "profile": "D", "correlation": "jakes", "speed": 1.0}
+    one, two = (play(build(small(radio=radio)), 2) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(one[-1][1].theta, two[-1][1].theta)
+
+
+def test_only_its_own_motion_is_known(sky):
+    with pytest.raises(BadInput, match=r"radio\.correlation = 'gauss-markov'"):
+        build(small(radio={"fading": "sionna", "correlation": "gauss-markov", "rho": 0.5}))
