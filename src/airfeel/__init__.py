@@ -8,6 +8,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airfeel.experiment.api import Comparison, compare, open, report, sweep
     from airfeel.experiment.config import Experiment
     from airfeel.experiment.load import load
     from airfeel.experiment.runner import Run, resume, run
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "SCHEMES": "airfeel.catalogues",
     "BadInput": "airfeel.errors",
+    "Comparison": "airfeel.experiment.api",
     "Dataset": "airfeel.types",
     "Experiment": "airfeel.experiment.config",
     "Fading": "airfeel.types",
@@ -41,14 +43,19 @@ _HOMES = {
     "State": "airfeel.types",
     "Streams": "airfeel.streams",
     "World": "airfeel.types",
+    "compare": "airfeel.experiment.api",
     "load": "airfeel.experiment.load",
+    "open": "airfeel.experiment.api",
+    "report": "airfeel.experiment.api",
     "resume": "airfeel.experiment.runner",
     "run": "airfeel.experiment.runner",
+    "sweep": "airfeel.experiment.api",
 }
 
 __all__ = [
     "SCHEMES",
     "BadInput",
+    "Comparison",
     "Dataset",
     "Experiment",
     "Fading",
@@ -62,9 +69,13 @@ __all__ = [
     "Streams",
     "World",
     "__version__",
+    "compare",
     "load",
+    "open",
+    "report",
     "resume",
     "run",
+    "sweep",
 ]
 
 if not TYPE_CHECKING:  # a checker is to know these names alone

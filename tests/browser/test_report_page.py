@@ -5,30 +5,20 @@ import csv
 import json
 import re
 import shutil
-import time
 
 import pytest
 
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.write import write
 from stored import store_some, unsealed
+from waiting import until
 
 pytest.importorskip("plotly", reason='the page needs pip install "airfeel[report]"')
-selenium = pytest.importorskip("selenium", reason="browser tests need selenium")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+pytest.importorskip("selenium", reason="browser tests need selenium")
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="no chromium and chromedriver on the PATH"
-)
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-    "--disable-background-networking --disable-component-update --disable-dev-shm-usage"
-)
 EVIL = "x</script><img src=x onerror=document.title='owned'><b>'\"&"
 
 
@@ -39,19 +29,6 @@ def folder(tmp_path_factory):
         text = (path / "config.toml").read_text("utf-8").replace('"top-k"', json.dumps(EVIL))
         (unsealed(path) / "config.toml").write_text(text, "utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    profile = tmp_path_factory.mktemp("profile")
-    for flag in (*FLAGS.split(), f"--user-data-dir={profile}", "--window-size=1280,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -203,13 +180,6 @@ def test_a_table_is_behind_every_chart_and_comes_as_csv(page, tmp_path):
     assert head == ["group", "rounds", "mean accuracy", "standard deviation"]
     assert {row[0] for row in rows} == {"tcs-h", "fedavg", EVIL}
     assert len(rows) == 39
-
-
-def until(holds, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "waited for too long"
-        time.sleep(0.02)
 
 
 def cells(page, selector, column):

@@ -25,6 +25,10 @@ COMMANDS = {
         "report:report",
         "Report on runs from their stored rows: a page, figures for a paper, and tables.",
     ),
+    "watch": (
+        "watch:watch",
+        "Show runs in a browser while they go on: the report page, kept up to date.",
+    ),
     "sweep": ("sweep:sweep", "Run every combination of some settings and seeds, and compare."),
     "league": (
         "league:league",

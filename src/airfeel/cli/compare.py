@@ -9,17 +9,15 @@ import typer
 from airfeel.cli.options import DataDir, JudgeBy, Label, Set, overrides
 from airfeel.cli.run import display, stopping
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.asked import DEFAULT, asked
 from airfeel.experiment.forks import warm
-from airfeel.experiment.load import load
 
-_DEFAULT = "digits-tcs-h"
 _MOST_SEEDS = 10_000
 
 
 def compare(
     sources: Annotated[
-        list[str] | None, typer.Argument(help=f"Presets or TOML files; {_DEFAULT} if left out.")
+        list[str] | None, typer.Argument(help=f"Presets or TOML files; {DEFAULT} if left out.")
     ] = None,
     schemes: Annotated[
         str | None,
@@ -43,13 +41,13 @@ def compare(
     for text in set_ or ():
         if text.partition("=")[0].strip() == "run.seed":
             raise BadInput(f"--set {text}: every run has the seeds of --seeds; name them there")
-    wanted: list[str | None] = [s for s in (schemes or "").split(",") if s]
-    experiments = [
-        (_label(source, name, sources), _load(source, name, seed, set_, data_dir))
-        for source in sources or [_DEFAULT]
-        for name in wanted or [None]
-        for seed in parse_seeds(seeds)
-    ]
+    experiments = asked(
+        sources or (),
+        [name for name in (schemes or "").split(",") if name],
+        parse_seeds(seeds),
+        set_ or (),
+        **overrides(None, data_dir),
+    )
     if workers != 1:
         warm()
     from airfeel.cli import outcome, trials  # PyTorch: only once the settings are legal
@@ -71,24 +69,6 @@ def compare(
     groups = outcome.renamed(groups, labels)
     outcome.tell(groups, by)
     outcome.page(groups, out, by)
-
-
-def _load(
-    source: str, scheme: str | None, seed: int, set_: list[str] | None, data_dir: Path | None
-) -> Experiment:
-    more = overrides(seed, data_dir) | ({"scheme__name": scheme} if scheme else {})
-    return load(source, set_ or (), **more)
-
-
-def _label(source: str, scheme: str | None, sources: list[str] | None) -> str:
-    """The source and the scheme, as far as needed; files of one name by their paths."""
-    every = sources or [_DEFAULT]
-    stem = Path(source).stem
-    alike = {other for other in every if Path(other).stem == stem}
-    name = stem if len(alike) == 1 else source
-    if scheme is None:
-        return name
-    return scheme if len(every) == 1 else f"{name}/{scheme}"
 
 
 def parse_seeds(text: str) -> list[int]:

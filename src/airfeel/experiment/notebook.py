@@ -1,7 +1,7 @@
 """A run in a notebook: a small table, and its two curves."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,14 @@ def as_html(summary: Mapping[str, Value]) -> str:
         for key in _SHOWN
     )
     return f"<table><caption>{html.escape(str(summary['scheme']))}</caption>{rows}</table>"
+
+
+def table_html(head: Sequence[str], rows: Iterable[Sequence[str]], below: str = "") -> str:
+    """A table of texts as HTML, with a sentence below."""
+    lines = ((f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) for tag, row in
+             (("th", head), *(("td", row) for row in rows)))  # fmt: skip
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in lines)
+    return f"<table>{body}</table><p>{html.escape(below)}</p>"
 
 
 def frame(columns: Mapping[str, np.ndarray]) -> "DataFrame":

@@ -54,9 +54,12 @@ class Run:
         """The same as a pandas DataFrame, one row per round."""
         return notebook.frame(self.columns)
 
-    def plot(self, axes: "Panels | None" = None) -> "Panels":
-        """Accuracy against rounds and resource blocks; hand the axes on to draw another run."""
-        return notebook.plot(self.columns, self.experiment.scheme.name, axes)
+    def plot(self, axes: "Panels | None" = None, label: str | None = None) -> "Panels":
+        """Accuracy against rounds and resource blocks; hand the axes on to draw another run.
+
+        label: in the legend; the scheme's name if left out.
+        """
+        return notebook.plot(self.columns, label or self.experiment.scheme.name, axes)
 
     def _repr_html_(self) -> str:
         return notebook.as_html(self.summary)

@@ -21,15 +21,23 @@ from airfeel.experiment.standing import Line, lines
 _SCRIPTS = ("tables.js", "charts.js", "axes.js", "budget.js", "inspector.js", "begin.js")
 
 
-def page(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) -> str:
-    """The report of some groups of runs as an HTML document."""
+def page(
+    groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None, live: int | None = None
+) -> str:
+    """The report of some groups of runs as an HTML document.
+
+    live: the number of this state where the page asks its server for later ones.
+    """
+    scripts = (*_SCRIPTS, *(["live.js"] if live is not None else []))
     folder = resources.files("airfeel.experiment.report") / "assets"
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         **told(groups, spare, judge),
         css=(folder / "page.css").read_text("utf-8"),
         plotly=needed("plotly.offline").get_plotlyjs(),
         data=embed(page_data(groups, judge)),
-        script="\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+        script="\n".join((folder / name).read_text("utf-8") for name in scripts),
+        connect="" if live is None else "connect-src 'self'; ",
+        live="" if live is None else live,
     )
 
 

@@ -150,8 +150,8 @@ function step(key) {
 }
 
 function placeInspector() {
+  byId("inspector-none").hidden = data.inspector.length > 0;
   if (!data.inspector.length) return;
-  byId("inspector-none").hidden = true;
   byId("inspector-body").hidden = false;
   options(byId("inspector-run"), data.inspector.map((each) =>
     each.run + (each.of > each.rounds.length ? ` (${each.rounds.length} of ${each.of} records)` : "")), 0);
