@@ -1,0 +1,112 @@
+"""Small files and one page out of the leagues of this folder, for results/backlog.
+
+    python experiments/backlog/results.py RUNS results/backlog
+
+RUNS holds a folder for each league, named like its file (`airfeel league FILE --out RUNS/NAME`).
+Nothing is computed by hand: sentences are those of the leagues, ends are counted from their rows.
+"""
+
+import collections
+import csv
+import json
+import shutil
+import statistics
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TITLES = {"digits": "Digits", "fashion": "Fashion-MNIST", "cifar": "CIFAR-10"}
+FIGURE = "![accuracy against resource blocks, rounds and joules](league.png)"
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def sentences(page: str) -> list[str]:
+    """Those of a league's page."""
+    return [line for line in page.splitlines() if line.startswith("- ")]
+
+
+def kept(folder: Path, out: Path, figure: bool) -> str:
+    """Copy what is small of a league; its page."""
+    out.mkdir(parents=True, exist_ok=True)
+    page = (folder / "league.md").read_text("utf-8")
+    for name in ("runs.csv", "tuning.csv"):
+        shutil.copy(folder / name, out / name)
+    if figure:
+        shutil.copy(folder / "league.png", out / "league.png")
+    else:
+        page = page.replace(FIGURE + "\n\n", "")
+    (out / "league.md").write_text(page, "utf-8")
+    return page
+
+
+def ended(out: Path) -> str:
+    """How the runs of backlog have ended, counted from all rows."""
+    leagues = sorted(out.rglob("runs.csv"))
+    ends = collections.Counter(
+        row["end"] for path in leagues for row in rows(path) if row["contender"] == "backlog"
+    )
+    told = ", ".join(f"{count} by {end}" for end, count in sorted(ends.items()))
+    stalled = ends["stalled"] + ends["diverged"]
+    return (
+        f"**{stalled or 'No'} run of `backlog` stalled or diverged**: of {sum(ends.values())} runs "
+        f"in {len(leagues)} leagues ended {told}."
+    )
+
+
+def accuracies(sweep: Path) -> list[str]:
+    """Mean accuracy over seeds of the last models of a sweep, over K and noise, as tables."""
+    found: dict[tuple[str, int, float, int], list[float]] = collections.defaultdict(list)
+    for path in sorted(sweep.glob("*/summary.json")):
+        known = json.loads((path.parent / "facts.json").read_text("utf-8"))["settings"]
+        key = known["data"]["partition"], known["budget"]["slots"], known["radio"]["noise"]
+        reached = json.loads(path.read_text("utf-8"))["test_accuracy"]
+        found[(*key, known["scheme"]["options"]["k"])].append(100 * (reached or 0.0))
+    lines = []
+    for split, slots in sorted({key[:2] for key in found}):
+        some = {key[2:]: values for key, values in found.items() if key[:2] == (split, slots)}
+        widths = sorted({k for _, k in some})
+        lines += [f"{split}, {slots:,} slots:", "", f"| σ0² | {' | '.join(map(str, widths))} |"]
+        lines += ["|---" * (len(widths) + 1) + "|"]
+        for noise in sorted({noise for noise, _ in some}):
+            means = {k: statistics.mean(some[noise, k]) for k in widths if (noise, k) in some}
+            cells = [
+                f"**{m:.1f}**" if m == max(means.values()) else f"{m:.1f}" for m in means.values()
+            ]
+            lines += [f"| {noise:g} | {' | '.join(cells)} |"]
+        lines += [""]
+    return lines
+
+
+def main(runs: Path, out: Path) -> None:
+    """Copy all leagues that were played, and write the page."""
+    files = sorted(HERE.glob("*.toml"))
+    problems = [f.stem for f in files if f.stem.partition("-")[0] in TITLES]
+    others = [f.stem for f in files if f.stem not in problems]
+    lines = [(HERE / "results-head.md").read_text("utf-8")]
+    for name in (*problems, *others):
+        folder = runs / name
+        if not (folder / "league.md").is_file():
+            continue
+        page = kept(folder, out / name, name in problems)
+        about = (HERE / f"{name}.toml").read_text("utf-8").splitlines()[0].removeprefix("# ")
+        lines += [f"## [{name}]({name}/league.md)", "", about, "", *sentences(page), ""]
+    for name in ("backlog-k-noise", "backlog-k-noise-long"):
+        if (runs / name).is_dir():
+            lines += [
+                f"## `studies/{name}.toml`",
+                "",
+                "Columns: K; the largest of a row is bold.",
+                "",
+            ]
+            lines += accuracies(runs / name)
+    lines[1:1] = [ended(out), ""]
+    (out / "README.md").write_text("\n".join(lines), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
