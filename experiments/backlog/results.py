@@ -8,11 +8,11 @@ Nothing is computed by hand: sentences are those of the leagues, ends are counte
 
 import collections
 import csv
-import json
 import shutil
-import statistics
 import sys
 from pathlib import Path
+
+import noisy_k
 
 HERE = Path(__file__).parent
 TITLES = {"digits": "Digits", "fashion": "Fashion-MNIST", "cifar": "CIFAR-10"}
@@ -50,33 +50,25 @@ def ended(out: Path) -> str:
     ends = collections.Counter(
         row["end"] for path in leagues for row in rows(path) if row["contender"] == "backlog"
     )
-    told = ", ".join(f"{count} by {end}" for end, count in sorted(ends.items()))
+    told = ", ".join(f"{count} ended by {end}" for end, count in sorted(ends.items()))
     stalled = ends["stalled"] + ends["diverged"]
     return (
         f"**{stalled or 'No'} run of `backlog` stalled or diverged**: of {sum(ends.values())} runs "
-        f"in {len(leagues)} leagues ended {told}."
+        f"in {len(leagues)} leagues {told}."
     )
 
 
-def accuracies(sweep: Path) -> list[str]:
-    """Mean accuracy over seeds of the last models of a sweep, over K and noise, as tables."""
-    found: dict[tuple[str, int, float, int], list[float]] = collections.defaultdict(list)
-    for path in sorted(sweep.glob("*/summary.json")):
-        known = json.loads((path.parent / "facts.json").read_text("utf-8"))["settings"]
-        key = known["data"]["partition"], known["budget"]["slots"], known["radio"]["noise"]
-        reached = json.loads(path.read_text("utf-8"))["test_accuracy"]
-        found[(*key, known["scheme"]["options"]["k"])].append(100 * (reached or 0.0))
+def tables(grid: noisy_k.Grid) -> list[str]:
+    """Mean accuracy over seeds, over K and noise."""
     lines = []
-    for split, slots in sorted({key[:2] for key in found}):
-        some = {key[2:]: values for key, values in found.items() if key[:2] == (split, slots)}
-        widths = sorted({k for _, k in some})
+    for split, slots in sorted({case[:2] for case in grid}):
+        some = {case[2]: grid[case] for case in sorted(grid) if case[:2] == (split, slots)}
+        widths = sorted({k for means in some.values() for k in means})
         lines += [f"{split}, {slots:,} slots:", "", f"| σ0² | {' | '.join(map(str, widths))} |"]
         lines += ["|---" * (len(widths) + 1) + "|"]
-        for noise in sorted({noise for noise, _ in some}):
-            means = {k: statistics.mean(some[noise, k]) for k in widths if (noise, k) in some}
-            cells = [
-                f"**{m:.1f}**" if m == max(means.values()) else f"{m:.1f}" for m in means.values()
-            ]
+        for noise, means in some.items():
+            best = max(means.values())
+            cells = [f"**{m:.1f}**" if m == best else f"{m:.1f}" for m in means.values()]
             lines += [f"| {noise:g} | {' | '.join(cells)} |"]
         lines += [""]
     return lines
@@ -95,15 +87,9 @@ def main(runs: Path, out: Path) -> None:
         page = kept(folder, out / name, name in problems)
         about = (HERE / f"{name}.toml").read_text("utf-8").splitlines()[0].removeprefix("# ")
         lines += [f"## [{name}]({name}/league.md)", "", about, "", *sentences(page), ""]
-    for name in ("backlog-k-noise", "backlog-k-noise-long"):
-        if (runs / name).is_dir():
-            lines += [
-                f"## `studies/{name}.toml`",
-                "",
-                "Columns: K; the largest of a row is bold.",
-                "",
-            ]
-            lines += accuracies(runs / name)
+    grid = noisy_k.read([runs / "backlog-k-noise", runs / "backlog-k-noise-long"])
+    lines += ["## K over noise", "", (HERE / "results-k.md").read_text("utf-8")]
+    lines += [*tables(grid), *noisy_k.told(grid), ""]
     lines[1:1] = [ended(out), ""]
     (out / "README.md").write_text("\n".join(lines), "utf-8")
 

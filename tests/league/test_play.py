@@ -152,13 +152,22 @@ def test_equal_rounds_and_equal_energy_are_as_far_as_all_came():
     assert (at, [(p.label, p.accuracy) for p in places]) == (2, [("thick", 0.7), ("thin", 0.5)])
     at, places = at_equal([thin, thick], joules)
     assert at == pytest.approx(4 * 10.0 * thin.run.experiment.radio.symbol_seconds)
-    assert [(p.label, p.accuracy) for p in places] == [("thin", 0.9), ("thick", 0.1)]
+    assert [p.label for p in places] == ["thin", "thick"]
+    assert (places[0].accuracy, np.isnan(places[1].accuracy)) == (0.9, True)  # its start is no look
     assert at_equal([thin, thick], blocks)[1][0].label == "thin"
-    assert [text.split()[0] for text in elsewhere([thin, thick])] == ["After", "For"]
+    after, given = elsewhere([thin, thick])
+    assert after.startswith("After 2 rounds thick is first with 70.0 %")
+    assert given.startswith("For 4e-05 joules thin is first with 90.0 %")
+    assert given.endswith("Not looked at so early: thick.")
 
 
 def test_what_costs_nobody_anything_has_no_places():
     assert at_equal([curve("free", [0.1, 0.2], [0, 0], 0.0)], joules) == (0.0, [])
+    silent = [curve("silent", [0.1, 0.1], [0, 1], energy) for energy in (0.0, 1.0)]
+    heard = [curve("heard", [0.1, 0.4], [0, 1], 1.0) for _ in range(2)]
+    assert [p.label for p in at_equal([*silent, *heard], joules)[1]] == ["heard"]
+    early = curve("early", [0.1, np.nan], [0, 2], 1.0)
+    assert elsewhere([early]) == []
 
 
 # Workers --------------------------------------------------------------------------------------

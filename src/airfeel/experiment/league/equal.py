@@ -1,5 +1,6 @@
 """What contenders have after equally many rounds, and for equal energy: what slots do not tell."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -33,26 +34,40 @@ def elsewhere(played: Sequence[Played]) -> list[str]:
     """Sentences for the largest budget: who is first after equal rounds, who for equal energy."""
     named = {"After {:,.0f} rounds": rounds, "For {:.2g} joules": joules}
     found = [(text, at_equal(played, way)) for text, way in named.items()]
-    return [sentence(text.format(at), places) for text, (at, places) in found if places]
+    return [_told(text.format(at), places) for text, (at, places) in found if _any(places)]
 
 
 def at_equal(played: Sequence[Played], way: Way) -> tuple[float, list[Place]]:
     """The most that every run of the largest budget came to, and the places there, best first.
 
-    A contender to whom it costs nothing has no place. An accuracy is that of the last look.
+    A contender to whom it costs nothing, in a run at least, has no place. An accuracy is that of
+    the last look after the start, which is the same for all; whoever had none yet is last, NaN.
 
     Args:
         played: runs of the table.
         way: how far a run had come, in each of its rows.
     """
     most = max(p.slots for p in played)
-    there = [p for p in played if p.slots == most and way(p.run)[-1] > 0]
+    all_of_it = [p for p in played if p.slots == most]
+    nowhere = {p.label for p in all_of_it if not way(p.run)[-1] > 0}
+    there = [p for p in all_of_it if p.label not in nowhere]
     if not there:
         return 0.0, []
     at = min(float(way(p.run)[-1]) for p in there)
 
     def accuracy(p: Played) -> float:
         looks = p.run.columns["test_accuracy"].astype(float)
-        return float(held(way(p.run), looks, np.array([at]))[0])
+        return float(held(way(p.run)[1:], looks[1:], np.array([at]))[0])
 
     return at, standings(there, accuracy)[most]
+
+
+def _any(places: Sequence[Place]) -> bool:
+    """Whether somebody was looked at in all of its runs."""
+    return bool(places) and not math.isnan(places[0].accuracy)
+
+
+def _told(where: str, places: Sequence[Place]) -> str:
+    late = [p.label for p in places if math.isnan(p.accuracy)]
+    text = sentence(where, [p for p in places if not math.isnan(p.accuracy)])
+    return text + (f" Not looked at so early: {', '.join(late)}." if late else "")

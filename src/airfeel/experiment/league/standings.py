@@ -41,7 +41,9 @@ def standings(
         labels = dict.fromkeys(p.label for p in played if p.slots == slots)
         teams = [[p for p in played if (p.label, p.slots) == (n, slots)] for n in labels]
         places = [_place(team, [accuracy(p) for p in team]) for team in teams]
-        table[slots] = _compared(sorted(places, key=lambda place: -place.accuracy))
+        table[slots] = _compared(
+            sorted(places, key=lambda place: np.nan_to_num(-place.accuracy, nan=1.0))
+        )
     return table
 
 
