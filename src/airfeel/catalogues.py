@@ -78,6 +78,10 @@ CODECS = Catalogue(
             "airfeel.compress.codecs:TimeCorrelated", "a shared mask, and each device's own rest"
         ),
         "top-k": Entry("airfeel.compress.codecs:TopK", "each device's own largest entries"),
+        "air-signs": Entry(
+            "airfeel.compress.air_signs:AirSigns",
+            "signs by air, and memory of their sizes (ef-obda)",
+        ),
         "whole": Entry("airfeel.compress.codecs:Whole", "everything, as it is"),
         "measured": Entry(
             "airfeel.compress.measured:Measurements",

@@ -1,6 +1,7 @@
 """Laws of the schemes that speak over the air alone, and of how loud they do."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -291,3 +292,56 @@ def test_a_screen_drops_whom_it_does_not_keep():
         assert {report.plan.reason[n] for n in (0, 2, 4)} == {Reason.DROPPED}
         assert report.plan.active[1::2].any()
     assert isinstance(turn_at(setup, 1), Turn)
+
+
+def _everyone(scheme, options, **radio):
+    run = {"invite": "everyone", "options": options}
+    return play_small(scheme, 6, scheme=run, training={"devices": 5}, radio=radio)
+
+
+def test_signs_by_air_without_noise_are_signs_in_packets_to_the_bit():
+    by_air = {"threshold": 0.0, "power_scalar": 1e9}
+    air = _everyone("obda", by_air, noise=1e-40)
+    for (_, a, _, _), (_, b, _, _) in zip(air, _everyone("signsgd", {}), strict=True):
+        assert torch.equal(a.theta, b.theta)
+
+
+def test_with_no_strength_of_memory_ef_obda_is_obda():
+    weak, plain = _everyone("ef-obda", {"strength": 0.0}), _everyone("obda", {})
+    for (_, a, ra, _), (_, b, rb, _) in zip(weak, plain, strict=True):
+        assert torch.equal(a.theta, b.theta)
+        np.testing.assert_array_equal(ra.costs.energy, rb.costs.energy)
+
+
+def test_noise_flips_the_sign_of_one_device_as_often_as_the_formula_says():
+    alone = {"training": {"devices": 1, "rounds": 40}, "scheme": {"scheduled": 1}}
+    e = small("obda", radio={"noise": 2e-3, "fading": "none"}, **alone)
+    setup, flips, count = build(e), 0, 0
+    rho = 5e-3 / 8  # P̄/M without fading
+    for before, after, _, _ in play(setup, 40):
+        turn = Turn(setup.world, before, setup.streams)
+        dice = setup.streams.uniform("batch", turn.round, np.arange(1), setup.scheme.learn.dice)
+        delta = setup.scheme.learn(turn, np.arange(1), dice)[0][0]
+        flips += int(((delta >= 0) != (after.update > 0)).sum())
+        count += setup.world.dim
+    wanted = 0.5 * math.erfc(math.sqrt(rho / 2e-3 / 2.0))
+    assert flips / count == pytest.approx(wanted, abs=4.0 * math.sqrt(wanted / count))
+
+
+def test_without_fading_gbma_is_the_plain_mean():
+    quiet = {"noise": 1e-40, "fading": "none"}
+    for (_, a, _, _), (_, b, _, _) in zip(
+        play_small("gbma", radio=quiet), play_small("fedavg"), strict=True
+    ):
+        torch.testing.assert_close(a.theta, b.theta, rtol=1e-9, atol=1e-12)
+
+
+def test_over_the_sky_gbma_is_unbiased():
+    x, found = symbols(), []
+    for seed in range(500):
+        ask = asked(x, sky(seed), 1.0)
+        loud = Flat()(ask)
+        heard = by_value(ask.fading.gain * loud.amplitude / loud.scalar, S)
+        found.append((heard * x.numpy()).mean(axis=0))
+    error = 5.0 * np.std(found, axis=0) / np.sqrt(len(found))
+    assert (np.abs(np.mean(found, axis=0) - x.numpy().mean(axis=0)) <= error).all()

@@ -29,6 +29,12 @@ CASES = {
     "cotaf": ("cotaf", {}),
     "cotaf-far": ("cotaf", {"radio": {"mean_gain": NEAR_AND_FAR, "power": [1e-3, 5e-3] * 3}}),
     "cotaf-budget": ("cotaf", {"budget": {"slots": 60}}),
+    "obda": ("obda", {"radio": {"noise": 1e-3}}),
+    "obda-far": ("obda", {"radio": {"mean_gain": NEAR_AND_FAR}, "budget": {"slots": 60}}),
+    "ef-obda": ("ef-obda", {"radio": {"noise": 1e-3}}),
+    "ef-obda-weak": ("ef-obda", {"scheme": {"options": {"strength": 0.5, "threshold": 0.8}}}),
+    "gbma": ("gbma", {"radio": {"noise": 1e-4}}),
+    "gbma-far": ("gbma", {"radio": {"mean_gain": NEAR_AND_FAR, "power": [1e-3, 5e-3] * 3}}),
 }
 
 
@@ -48,7 +54,7 @@ def by_hand(plain, e, setup):
         dice = streams.uniform("batch", t, ids, setup.scheme.learn.dice)
         return setup.scheme.learn(Turn(world, state, streams), ids, dice)[0].numpy()
 
-    alpha = e.radio.alpha
+    alpha, name = e.radio.alpha, e.scheme.name
     return plain.simulate(
         learn=learn,
         theta=world.model.initial().numpy(),
@@ -59,7 +65,10 @@ def by_hand(plain, e, setup):
         mean2=2.0 * np.broadcast_to(e.radio.mean_gain, world.devices),
         noise=e.radio.noise,
         policy=policy(plain, e, alpha),
+        encode={"obda": plain.signs, "ef-obda": plain.scaled_signs}.get(name, plain.whole),
+        stride=1e-3 if "obda" in name else None,
         memory="memory" in codec.memory.buffers,
+        strength=getattr(codec.memory, "strength", 1.0),
         divide=getattr(codec, "divide", "heard"),
         slots=e.slots,
     )
@@ -71,6 +80,8 @@ def policy(plain, e, alpha):
     threshold = options.get("threshold", 0.105)
     if e.scheme.name == "cotaf":
         chosen = partial(plain.precoded, threshold=threshold)
+    elif e.scheme.name == "gbma":
+        chosen = partial(plain.flat, root=ROOT)
     else:
         inverse = quad(lambda u: math.exp(-u) / u, threshold, math.inf)[0] if threshold else None
         sigma = options.get("power_scalar")

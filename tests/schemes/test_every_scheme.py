@@ -12,7 +12,8 @@ from airfeel.types import BadInput
 from small import small
 from stopping import content, interrupted
 
-SAID_ANEW = ("airfl-mem", "a-dsgd")  # schemes whose codec or memory is like no other's
+# schemes whose codec or memory is like no other's
+SAID_ANEW = ("airfl-mem", "a-dsgd", "ef-obda")
 UNEVEN = {"partition": "dirichlet", "alpha": 0.3}
 
 
@@ -37,7 +38,7 @@ def test_on_ray_a_scheme_leaves_the_same_bytes(tmp_path):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_an_option_that_it_does_not_know_is_refused_by_name(scheme):
-    if scheme in ("tcs-h", "tcs-d", "top-k", "fedavg", "analog"):
+    if scheme in ("tcs-h", "tcs-d", "top-k", "fedavg"):
         pytest.skip("has no options, and reads none")
     with pytest.raises(BadInput, match=r"scheme\.options\.nonsense: is no setting"):
         build(small(scheme, scheme={"options": {"nonsense": 1}}))

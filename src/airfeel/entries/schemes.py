@@ -63,5 +63,15 @@ SCHEMES = Catalogue(
             "airfeel.schemes.cotaf:cotaf",
             "Every entry by air, louder as updates shrink; nobody exceeds its budget.",
         ),
+        "obda": Entry(
+            "airfeel.schemes.obda:obda", "One bit of each entry by air, and their majority."
+        ),
+        "ef-obda": Entry(
+            "airfeel.schemes.obda:ef_obda",
+            "The same with memory of what signs do not tell and of what is truncated.",
+        ),
+        "gbma": Entry(
+            "airfeel.schemes.gbma:gbma", "Every entry by air at one loudness, gains not inverted."
+        ),
     },
 )

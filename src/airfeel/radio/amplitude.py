@@ -50,16 +50,17 @@ class Truncated:
     speak, and ρ is such that the weakest device's expected power over the fading is α·P̄, see
     `expected_power`. A round may take more than a device's budget: only the mean is limited. Who
     is weak on all sub-channels is out, and so is who has less than a tenth of the median power.
-    Each device reports its norm.
+    Each device reports its norm, unless that is known: signs have `unit` energy.
     """
 
     threshold: Threshold = THRESHOLD
     scalar: ByHand = None
+    unit: Annotated[bool, about("whether symbols are of unit energy, as signs are")] = False
 
     @property
     def reports(self) -> int:
-        """The norm, where σ_t is not given."""
-        return int(self.scalar is None)
+        """The norm, where it is needed and not known."""
+        return int(self.scalar is None and not self.unit)
 
     def __call__(self, ask: Ask) -> Loud:
         weak = np.zeros_like(ask.able)

@@ -3,7 +3,7 @@
 from airfeel.compress.codecs import Whole
 from airfeel.radio.air import Hybrid
 from airfeel.radio.plan import HybridPlan
-from airfeel.schemes.settings import Settings
+from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 
 
@@ -14,6 +14,7 @@ def analog(s: Settings) -> Scheme:
     device that cannot keeps e. ⌈D/M⌉ slots and no bits per round. It is what energy-aware
     scheduling is compared on (Sun, Zhou, Niu, Gündüz 2022, arXiv:2106.00490).
     """
+    s.read(NoOptions)
     return Scheme(
         name="analog",
         fade=s.fade,

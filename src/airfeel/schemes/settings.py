@@ -20,6 +20,11 @@ _MASK, _MEMORY = Top(), ErrorMemory()  # these very ones: the settings say nothi
 
 
 @dataclass(frozen=True)
+class NoOptions:
+    """What `scheme.options` may set of a scheme that has none."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """Given to every scheme; each takes what it needs."""
 
