@@ -39,7 +39,7 @@ def main():
     args = parser.parse_args()
     programs = Path(sys.executable).parent  # `!airfeel` is the one of this environment
     os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
     for path in [FOLDER / f"{name}.ipynb" for name in args.names] or sorted(FOLDER.glob("*.ipynb")):
         begin = time.monotonic()
         book = execute(path)

@@ -6,7 +6,6 @@ import warnings
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
-import click
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -64,14 +63,13 @@ class _Late(TyperGroup):
         for name, (_, about) in COMMANDS.items():
             self.add_command(TyperCommand(name, help=about))
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Contexts and commands are click's, which newer versions of typer bring as their own."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, find(name) if name in COMMANDS else command, rest
 
 
-def find(name: str) -> click.Command:
+def find(name: str) -> Any:
     """A command of this table, with its options."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     found = getattr(importlib.import_module(f"airfeel.cli.{module}"), attribute)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from click import Context
 from rich.console import Console
 from rich.progress import track
 from typer.core import TyperGroup
@@ -44,7 +43,7 @@ From = Annotated[
 class _AllByDefault(TyperGroup):
     """`airfeel reproduce --scale 0.1` is `airfeel reproduce all --scale 0.1`."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
             args = ["all", *args]
         return super().parse_args(ctx, args)
