@@ -5,10 +5,14 @@ docs/parts.md says how a part of each kind is written; examples/own holds eleven
 
 from airfeel.compress.average import average
 from airfeel.compress.codecs import TimeCorrelated, TopK, Whole, mean_of, no_mask, value_bits
+from airfeel.compress.markov import Markov
 from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
 from airfeel.compress.masks import top_k, top_k_outside
+from airfeel.compress.measured import Measurements
 from airfeel.compress.memory import ErrorMemory, NoMemory, residual
+from airfeel.compress.projections import Cosine, Gaussian, Projection, projection
 from airfeel.compress.quantize import quantize
+from airfeel.compress.recovery import Recover, SoftThreshold, amp, soft_threshold
 from airfeel.data.shards import Partition
 from airfeel.errors import BadInput
 from airfeel.learn.backends import Backend, Stacked, Torch
@@ -20,6 +24,7 @@ from airfeel.radio.digital import Orthogonal
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
 from airfeel.radio.invite import Anyone, Everyone, RandomDevices, capacity, lowest
 from airfeel.radio.links import Allocation, Allocator, Links
+from airfeel.radio.measured import Measured, Paced
 from airfeel.radio.meters import Latency
 from airfeel.radio.plan import Analog, DigitalPlan, FreePlan, HybridPlan, Planner, first_reasons
 from airfeel.radio.power import rates
@@ -80,6 +85,7 @@ __all__ = [
     "Carries",
     "Codec",
     "Constant",
+    "Cosine",
     "Count",
     "Dataset",
     "Decoded",
@@ -92,6 +98,7 @@ __all__ = [
     "Fade",
     "Fading",
     "FreePlan",
+    "Gaussian",
     "Happened",
     "Hybrid",
     "HybridPlan",
@@ -102,7 +109,10 @@ __all__ = [
     "Links",
     "LocalSGD",
     "MakePlan",
+    "Markov",
     "Mask",
+    "Measured",
+    "Measurements",
     "Memory",
     "Meter",
     "Moments",
@@ -110,18 +120,21 @@ __all__ = [
     "NoMemory",
     "NotNegative",
     "Orthogonal",
+    "Paced",
     "Paper",
     "Partition",
     "PlainSGD",
     "Plan",
     "Planner",
     "Positive",
+    "Projection",
     "Proximal",
     "RandomDevices",
     "Rayleigh",
     "Reading",
     "Reason",
     "Received",
+    "Recover",
     "Rician",
     "Rule",
     "Said",
@@ -131,6 +144,7 @@ __all__ = [
     "Share",
     "SharePlan",
     "Sky",
+    "SoftThreshold",
     "Stacked",
     "State",
     "Step",
@@ -148,6 +162,7 @@ __all__ = [
     "about",
     "air_slots",
     "allowed_energy",
+    "amp",
     "arrivals",
     "at_round",
     "average",
@@ -162,6 +177,7 @@ __all__ = [
     "needed_energy",
     "no_mask",
     "power_left",
+    "projection",
     "quantize",
     "rates",
     "rayleigh",
@@ -171,6 +187,7 @@ __all__ = [
     "segment_energy",
     "segment_sizes",
     "shape_of",
+    "soft_threshold",
     "spent_energy",
     "superpose",
     "thinnest_mask",

@@ -42,7 +42,7 @@ class Gaussian:
     array([ 0.9, -0. ,  1.9])
     """
 
-    seed: int
+    seed: int  # whoever has the same one has the same matrix
     rows: int  # s̃
     dim: int  # D
 
@@ -73,7 +73,7 @@ class Cosine:
     True
     """
 
-    seed: int
+    seed: int  # whoever has the same one has the same matrix
     rows: int  # s̃
     dim: int  # D
 
