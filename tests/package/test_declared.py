@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-EXTRAS = ("report", "tensorboard", "ray", "flower")
-WHEN_ASKED = {"pandas"}  # only Run.frame() needs it, and says so
+EXTRAS = PROJECT["optional-dependencies"].keys() - {"dev", "docs"}
+WHEN_ASKED = {"pandas", "sionna"}  # only one door each needs them, and says so
 WITHIN = {"pydantic_core"}  # a part of pydantic
 
 
