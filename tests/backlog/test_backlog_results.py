@@ -1,0 +1,46 @@
+"""What results/backlog says is what its rows hold."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+RESULTS = Path(__file__).parents[2] / "results" / "backlog"
+LEAGUES = sorted(path.parent for path in RESULTS.glob("*/runs.csv"))
+
+
+def rows(league):
+    with (league / "runs.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_there_are_leagues():
+    assert {"digits-classes", "digits-dirichlet", "digits-iid"} <= {path.name for path in LEAGUES}
+
+
+@pytest.mark.parametrize("league", LEAGUES, ids=lambda path: path.name)
+def test_no_run_of_backlog_ends_early(league):
+    own = [row for row in rows(league) if row["contender"] == "backlog"]
+    assert own
+    assert {row["end"] for row in own} <= {"budget", "rounds"}
+
+
+@pytest.mark.parametrize("league", LEAGUES, ids=lambda path: path.name)
+def test_everyone_played_the_same_seeds_five_at_least(league):
+    by = {}
+    for row in rows(league):
+        by.setdefault((row["contender"], row["slots"]), []).append(row["seed"])
+    first = next(iter(by.values()))
+    assert all(seeds == first for seeds in by.values())
+    assert len(set(first)) >= (10 if league.name.startswith("digits") else 5)
+    assert all(int(seed) < 1000 for seed in first)  # those above served to tune
+
+
+@pytest.mark.parametrize("league", LEAGUES, ids=lambda path: path.name)
+def test_the_page_says_what_the_leagues_say(league):
+    page = (RESULTS / "README.md").read_text("utf-8")
+    said = [
+        line for line in (league / "league.md").read_text("utf-8").splitlines() if line[:2] == "- "
+    ]
+    assert said
+    assert all(line in page for line in said)
