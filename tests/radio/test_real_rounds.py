@@ -10,6 +10,7 @@ import torch
 import airfeel
 from airfeel.engines.threads import Threads
 from airfeel.errors import BadInput
+from airfeel.experiment import record
 from airfeel.experiment.build import build, build_radio
 from airfeel.experiment.rows import read_columns
 from airfeel.radio.air import analog_energy, needed_energy
@@ -58,7 +59,8 @@ def one_round(e):
         state = start(setup.scheme, setup.world, setup.streams, engine)
         scheme = replace(setup.scheme, transmit=Watching())
         _, report = play_round(scheme, Turn(setup.world, state, setup.streams), engine)
-        return kept | {"report": report, "memory": engine.buffers()["memory"].clone()}
+        kept |= {"report": report, "scheme": setup.scheme}
+        return kept | {"memory": engine.buffers()["memory"].clone()}
     finally:
         engine.close()
 
@@ -245,3 +247,14 @@ def test_a_federation_refuses_a_real_radio_by_name():
     setup = build(small())
     with pytest.raises(BadInput, match=r"^csi: nodes learn only"):
         build_radio(small(csi={"error": 0.1}), setup.world.model, setup.scheme.learn)
+
+
+def test_a_record_tells_belief_truth_and_who_was_lost(tmp_path):
+    seen = one_round(small("tcs-d", **LOSSES, link={"transmissions": 2}, budget={"slots": 10**6}))
+    report, (tries, lost) = seen["report"], attempts(seen["fading"], seen["plan"])
+    again = record.read(record.save(tmp_path, report))
+    assert np.array_equal(again.fading.truth, report.fading.truth)
+    assert np.array_equal(again.fading.air, report.fading.air)
+    assert np.array_equal(again.plan.most_tries, report.plan.most_tries)
+    assert np.array_equal(again.tries, tries)
+    assert np.array_equal(again.lost, lost)

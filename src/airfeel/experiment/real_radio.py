@@ -13,15 +13,12 @@ from airfeel.radio.cell import Cell, Place
 from airfeel.radio.clocks import Clocks
 from airfeel.radio.doppler import doppler_shift
 from airfeel.radio.fading import Sky, moments_of
-from airfeel.radio.invite import Anyone, Everyone, RandomDevices, RoundRobin
 from airfeel.radio.mcs import mcs_table
-from airfeel.radio.plan import FreePlan
 from airfeel.radio.real import RealCosts, RealPlan, Sounded
 from airfeel.radio.real_sky import RealSky
 from airfeel.radio.sounding import Sounding
 from airfeel.types import Dice, Fade, Front, Link, Scheme
 
-_BLIND = (Anyone, Everyone, RandomDevices, RoundRobin)  # invitations that do not read the sky
 SECTIONS = ("csi", "sync", "hardware", "link", "cell")
 
 
@@ -52,10 +49,11 @@ def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
     """The scheme with real parts around its own; the very scheme where radio or scheme is ideal."""
     fade = scheme.fade
     real = _real(fade)
-    if isinstance(scheme.plan, FreePlan) or (real is None and lanes(e) == 1):
+    if getattr(scheme.plan, "free", False) or (real is None and lanes(e) == 1):
         return scheme
     seen = real is not None and real.antennas.count > 1  # a beam is made of all devices
-    if real is not None and real.pilots and (seen or not isinstance(scheme.invite, _BLIND)):
+    blind = getattr(scheme.invite, "blind", False) and not seen
+    if real is not None and real.pilots and not blind:
         fade = replace(real, everyone=True) if fade is real else fade
     return replace(
         scheme,

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from jaxtyping import Bool, Int64
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from airfeel.experiment import atomic
+from airfeel.radio.packets import attempts
 from airfeel.types import BadInput, Fading, Plan, Reason, Report
 
 _T = TypeVar("_T")
@@ -20,7 +22,10 @@ _FOLDER = "records"
 _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
 )
-_MAYBE = dict.fromkeys(("amplitude", "share", "truth"), "NM")  # in rounds that have them
+_MAYBE = dict.fromkeys(("amplitude", "share", "truth", "air", "silent"), "NM") | dict.fromkeys(
+    ("most_tries", "tries", "lost"), "N"
+)  # in rounds that have them
+_SKY = ("truth", "air", "silent")
 _LATER = ("side",)  # facts that came later: left out while they are 0
 
 
@@ -31,6 +36,8 @@ class Record:
     round: int
     fading: Fading
     plan: Plan
+    tries: Int64[np.ndarray, "N"] | None = None  # how often packets were sent; None: each once
+    lost: Bool[np.ndarray, "N"] | None = None  # whose was lost all the same; None: nobody's
 
 
 def save(folder: Path, report: Report) -> Path:
@@ -39,7 +46,9 @@ def save(folder: Path, report: Report) -> Path:
     The disk is not waited for: a power cut may take the file, unless it is synced later.
     """
     plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
-    plan |= {"gain": report.fading.gain, "truth": report.fading.truth}
+    plan |= {"gain": report.fading.gain} | {name: getattr(report.fading, name) for name in _SKY}
+    if report.fading.truth is not None:
+        plan["tries"], plan["lost"] = attempts(report.fading, report.plan)
     arrays = {k: v for k, v in plan.items() if k in _SHAPES or (k in _MAYBE and v is not None)}
     facts = {k: _null(v) for k, v in plan.items() if k not in _SHAPES | _MAYBE}
     facts = {k: v for k, v in facts.items() if v or k not in _LATER}
@@ -68,10 +77,12 @@ def read(path: Path) -> Record:
             stored = [name for name in _MAYBE if name in file.keys()]  # noqa: SIM118
             arrays = {name: file.get_tensor(name) for name in (*_SHAPES, *stored)}
         _check(arrays, facts["reason"])
-        fading = Fading(arrays.pop("gain"), facts.pop("noise"), arrays.pop("truth", None))
+        sky = {name: arrays.pop(name, None) for name in _SKY}
+        fading = Fading(arrays.pop("gain"), facts.pop("noise"), **sky)
+        met = arrays.pop("tries", None), arrays.pop("lost", None)
         number, reasons = facts.pop("round"), tuple(Reason(r) for r in facts.pop("reason"))
         facts = {k: v for k, v in facts.items() if v is not None}  # null is the field's default
-        return Record(number, fading, Plan(reason=reasons, **arrays, **facts))
+        return Record(number, fading, Plan(reason=reasons, **arrays, **facts), *met)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path}: is not a recorded round that can be read ({error})") from error
 

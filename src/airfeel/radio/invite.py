@@ -18,6 +18,8 @@ _Scheduled = Annotated[Count, about("devices that are invited per round")]
 class Everyone:
     """Invites every device that has power left."""
 
+    blind: ClassVar[bool] = True  # does not read the sky
+
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         return Invited(power_left(turn) > 0.0)
 
@@ -25,6 +27,8 @@ class Everyone:
 @dataclass(frozen=True)
 class Anyone:
     """Invites every device, with or without power: for schemes that cost nothing."""
+
+    blind: ClassVar[bool] = True  # does not read the sky
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         return Invited(np.ones(turn.world.devices, dtype=bool))
@@ -35,6 +39,7 @@ class RandomDevices:
     """Invites `scheduled` devices, uniformly at random among those with power left."""
 
     scheduled: _Scheduled
+    blind: ClassVar[bool] = True  # does not read the sky
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         key = turn.rng("invite").random(turn.world.devices)
@@ -46,6 +51,7 @@ class RoundRobin:
     """Invites `scheduled` devices, who take turns in the order of their ids."""
 
     scheduled: _Scheduled
+    blind: ClassVar[bool] = True  # does not read the sky
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         first = turn.state.round * self.scheduled

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -112,6 +112,8 @@ class DigitalPlan(Bounded):
 @dataclass(frozen=True)
 class FreePlan:
     """Everyone who was invited is heard at no cost: the uncompressed, noiseless reference."""
+
+    free: ClassVar[bool] = True  # no radio is used
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         reason = first_reasons(said, np.ones(turn.world.devices))

@@ -69,6 +69,9 @@ def _pack(r: Record) -> dict[str, Json]:
         "reason": [reasons.index(reason) for reason in plan.reason],
         "slots": [plan.slots_air, plan.slots_digital],
         "scalar": plan.scalar,
+        "truth": None if r.fading.truth is None else _base64(r.fading.truth),
+        "lost": [] if r.lost is None else np.flatnonzero(r.lost).tolist(),
+        "tries": [] if r.tries is None else r.tries.tolist(),
     }
 
 

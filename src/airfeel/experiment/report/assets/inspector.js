@@ -8,11 +8,13 @@ function recorded() {
   const round = data.inspector[inspector.run].rounds[inspector.round];
   if (!(round.gain instanceof Float32Array)) {
     for (const key of ["gain", "power", "rate", "needed", "budget"]) round[key] = floats(round[key]);
+    if (round.truth) round.truth = floats(round.truth);
   }
   return round;
 }
 
 const range = (count) => Array.from({ length: count }, (_, i) => i);
+const metOf = (r, n, m) => (r.truth ? r.truth[n * r.subchannels + m] : gainOf(r, n, m));
 const gainOf = (r, n, m) => r.gain[n * r.subchannels + m];
 
 // Every (device, sub-channel, batch, power) that is owned.
@@ -26,7 +28,7 @@ function water(r) {
 }
 
 charts.sky = {
-  title: "Channel gains |h|", about: "Dots: the device owns the sub-channel.",
+  title: "Channel gains |h|", about: "As believed. Dots: the device owns the sub-channel.",
   traces: () => {
     const r = recorded();
     const dots = owned(r);
@@ -36,9 +38,9 @@ charts.sky = {
       { type: "heatmap", z, colorscale: "Cividis", colorbar: { thickness: 10, outlinewidth: 0 },
         hovertemplate: "device %{y}, sub-channel %{x}: |h| = %{z:.3f}<extra></extra>" },
       { type: "scatter", mode: "markers", x: dots.map((d) => d.m), y: dots.map((d) => d.n),
-        customdata: dots.map((d) => [gainOf(r, d.n, d.m), d.g, d.power]),
+        customdata: dots.map((d) => [gainOf(r, d.n, d.m), d.g, d.power, metOf(r, d.n, d.m)]),
         marker: { size, color: "#ffffff", line: { color: "#000000", width: 1 } },
-        hovertemplate: "device %{y} owns sub-channel %{x}<br>|h| = %{customdata[0]:.3f}, batch %{customdata[1]}, %{customdata[2]:.3s}W<extra></extra>" },
+        hovertemplate: "device %{y} owns sub-channel %{x}<br>|h| = %{customdata[0]:.3f} (met %{customdata[3]:.3f}), batch %{customdata[1]}, %{customdata[2]:.3s}W<extra></extra>" },
     ];
   },
   layout: () => {
@@ -56,9 +58,9 @@ charts.sky = {
     const who = new Map(owned(r).map((d) => [`${d.n},${d.m}`, d]));
     const rows = range(r.devices).flatMap((n) => range(r.subchannels).map((m) => {
       const mine = who.get(`${n},${m}`);
-      return [n, m, gainOf(r, n, m), mine ? mine.g : null, mine ? mine.power : null];
+      return [n, m, gainOf(r, n, m), metOf(r, n, m), mine ? mine.g : null, mine ? mine.power : null];
     }));
-    return { head: ["device", "sub-channel", "gain |h|", "batch that owns it", "power [W]"], rows };
+    return { head: ["device", "sub-channel", "gain |h|", "met", "batch that owns it", "power [W]"], rows };
   },
 };
 
@@ -103,7 +105,8 @@ function deviceRows(r) {
   const some = (value) => (Number.isFinite(value) ? value : null);
   return range(r.devices).map((n) => {
     const analog = some(r.needed[n] / r.budget[n]);
-    return [n, data.reasons[r.reason[n]], r.batch[n] < 0 ? "–" : r.batch[n], count.get(n) ?? "–",
+    const lost = r.lost.includes(n) ? `, but its packet was lost after ${r.tries[n]} ${r.tries[n] > 1 ? "tries" : "try"}: met less than believed` : "";
+    return [n, data.reasons[r.reason[n]] + lost, r.batch[n] < 0 ? "–" : r.batch[n], count.get(n) ?? "–",
       r.rate[n] || "–", analog == null ? "–" : `${Math.round(100 * analog)} %`];
   });
 }
@@ -112,7 +115,7 @@ function showTable(r) {
   fillTable(byId("inspector-table"),
     ["device", "scheduled, or why not", "batch", "sub-channels", "bits per slot", "analog energy asked / allowed"], deviceRows(r));
   byId("inspector-table").querySelectorAll("tbody tr").forEach((row, n) => {
-    const heard = r.reason[n] === 0;
+    const heard = r.reason[n] === 0 && !r.lost.includes(n);
     row.children[1].className = `text ${heard ? "good" : "bad"}`;
     row.children[1].prepend(heard ? "✓ " : "✗ ");
     if (n === inspector.device) row.setAttribute("aria-selected", "true");
