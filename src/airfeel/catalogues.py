@@ -55,6 +55,11 @@ INVITES = Catalogue(
             "airfeel.radio.invite:BestChannel",
             "the scheme.scheduled devices that could send most",
         ),
+        "pf-snr": Entry("airfeel.radio.invite:PfSnr", "those of best channels for their own mean"),
+        "energy-queue": Entry(
+            "airfeel.radio.queues:EnergyQueue",
+            "who is worth its energy, by queues of energy owed; with scheme.schedule = all",
+        ),
         "interior": Entry(
             "airfeel.radio.invite:Interior", "the share of devices of largest mean gain (baa)"
         ),
@@ -158,6 +163,9 @@ PLANS = Catalogue(
         "air": Entry(
             "airfeel.radio.air_plan:AirPlan",
             "whoever trained speaks as loud as scheme.amplitude says (baa, cotaf and others)",
+        ),
+        "drift": Entry(
+            "airfeel.radio.queues:Drift", "of all who trained, who is worth its energy by queues"
         ),
         "free": Entry("airfeel.radio.plan:FreePlan", "whoever trained is heard, at no cost"),
     },

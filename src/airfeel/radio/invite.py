@@ -71,6 +71,20 @@ class BestChannel:
 
 
 @dataclass(frozen=True)
+class PfSnr:
+    """Invites the `scheduled` devices of largest mean_m γ: of best channels for their own mean.
+
+    Proportional fairness by the ratio of present to mean signal-to-noise (Yang et al. 2019,
+    arXiv:1908.06287); `proportional-fair` here divides by the share of rounds heard instead.
+    """
+
+    scheduled: _Scheduled
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        return Invited(lowest(-fading.relative.mean(axis=1), self.scheduled, power_left(turn)))
+
+
+@dataclass(frozen=True)
 class Interior:
     """Invites the share of devices of largest mean gain: those near the base station.
 

@@ -1,0 +1,173 @@
+"""Energy-aware dynamic scheduling: who is worth its energy, by a virtual queue for each device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from airfeel.radio.air import needed_energy
+from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons
+from airfeel.radio.remaining import power_left
+from airfeel.ranges import Positive, about
+from airfeel.segments import air_slots
+from airfeel.types import Fading, Happened, Invited, Plan, Reason, Said, Series, Turn, at_round
+
+Weight = Annotated[Positive, about("V, what hearing devices is worth beside energy")]
+Objective = Annotated[
+    Literal["bound", "count"],
+    about("what hearing k devices saves: the bound a/k + b/k², or the same for each (ICC 2020)"),
+]
+WEIGHT = 100.0  # among 20 devices the eleventh is worth 1.1
+
+
+def worth_hearing(
+    price: Float64[np.ndarray, "N"],
+    able: Bool[np.ndarray, "N"],
+    weight: float,
+    objective: str = "bound",
+) -> Bool[np.ndarray, "N"]:
+    """The set S that minimises V·f(|S|) + Σ_{n∈S} price_n, f(k) = 1/k + 1/k², f(0) = ∞.
+
+    Sun, Zhou, Niu, Gündüz 2022 (arXiv:2106.00490), drift plus penalty; the constants of f are this
+    project's. The optimum is a prefix of the devices in order of price (ties: lower index); among
+    equally good ones the longest. With objective "count" all of price ≤ V are taken.
+
+    Args:
+        price: q_n·Ê_n/A_n, what a device's energy costs.
+        able: who can be heard at all.
+        weight: V.
+        objective: "bound" or "count".
+
+    >>> worth_hearing(np.array([0.0, 50.0, 900.0]), np.ones(3, dtype=bool), 100.0).tolist()
+    [True, True, False]
+    """
+    if objective == "count":
+        return able & (price <= weight)
+    order = np.argsort(np.where(able, price, np.inf), kind="stable")[: int(able.sum())]
+    chosen = np.zeros(len(price), dtype=bool)
+    if len(order):
+        k = np.arange(1, len(order) + 1)
+        total = weight * (1.0 / k + 1.0 / k**2) + np.cumsum(price[order])
+        chosen[order[: len(total) - int(np.argmin(total[::-1]))]] = True
+    return chosen
+
+
+def queue_after(
+    queue: Float64[np.ndarray, "N"],
+    energy: Float64[np.ndarray, "N"],
+    allowance: Float64[np.ndarray, "N"],
+) -> Float64[np.ndarray, "N"]:
+    """q ← [q + E/A − 1]⁺: energy spent above the allowance so far, in rounds.
+
+    Args:
+        queue: q, before the round.
+        energy: E, spent in the round [W·slots].
+        allowance: A = P̄·U, what a round may take in the mean [W·slots].
+
+    >>> queue_after(np.array([0.0, 2.0]), np.array([3.0, 0.0]), np.array([2.0, 2.0]))
+    array([0.5, 1. ])
+    """
+    return np.maximum(queue + energy / allowance - 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class EnergyQueue:
+    """Invites who is worth its energy, before anybody trains (arXiv:2106.00490).
+
+    Ê_n = σ_t²·(‖analog part‖²/M)·Σ_m 1/|h|², with the norm of n's last training (never
+    trained: the mean of those known; none known: everyone is invited). Who meets a zero gain is
+    out. The set is that of `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase.
+
+    The plan still drops who cannot afford the air: to schedule all who were invited, use
+    scheme.schedule = "all".
+
+    Carried: `queue` [N], 0 at first; `norm` [N], squared; NaN: never trained; `span`, U of the last
+    round that was not idle.
+    """
+
+    power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
+    weight: Weight = WEIGHT
+    objective: Objective = "bound"
+
+    def __call__(self, turn: Turn, fading: Fading) -> Invited:
+        carry, able = turn.state.carry, power_left(turn) > 0.0
+        norm2 = np.asarray(carry["norm"])
+        if np.isnan(norm2).all():
+            return Invited(able)
+        norm2 = np.where(np.isnan(norm2), np.nanmean(norm2), norm2)
+        scalar = at_round(self.power_scalar, turn.round)
+        with np.errstate(divide="ignore"):
+            inverse = (1.0 / fading.air_gain2).mean(axis=1)
+        energy = scalar**2 * norm2 * inverse
+        price = carry["queue"] * energy / (turn.world.power * float(carry["span"]))
+        met = able & np.isfinite(energy)
+        price = np.where(met, price, 0.0)
+        return Invited(worth_hearing(np.asarray(price), met, self.weight, self.objective))
+
+    def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
+        """Nobody owes anything, and nobody has trained."""
+        n = turn.world.devices
+        return {"queue": np.zeros(n), "norm": np.full(n, np.nan), "span": np.array(1.0)}
+
+    def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
+        """Queues after a round that was not idle; norms of all who trained."""
+        carry, said = turn.state.carry, happened.said
+        norm = np.array(carry["norm"])
+        norm[said.devices[said.finite]] = said.energy[said.finite].sum(axis=1)
+        queue, span = np.asarray(carry["queue"]), np.asarray(carry["span"])
+        if not happened.idle:
+            span = np.array(float(max(happened.costs.slots_air, 1)))
+            queue = queue_after(queue, happened.costs.energy, turn.world.power * span)
+        return {"queue": queue, "norm": norm, "span": span}
+
+
+@dataclass(frozen=True)
+class Drift(Bounded):
+    """Who is worth its energy speaks, of all who trained: the choice that TCS-H leaves open.
+
+    E_n = P[g]_n is known exactly after training; the set is that of `worth_hearing` at q_n·E_n/A_n,
+    A_n = P̄_n·U[g] (arXiv:2106.00490). Nobody has a budget per round: the queue sees to the mean,
+    (1/T)·Σ E_n ≤ A_n·(1 + q_n(T)/T), and what is left of C·P̄_n to the whole. The digital phase
+    keeps P̄_{t,n} as its power.
+
+    allocate: shares the sub-channels of the digital part out. Carried: `queue` [N].
+    """
+
+    power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
+    weight: Weight = WEIGHT
+    objective: Objective = "bound"
+
+    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
+        analog = self._analog(turn, said, fading)
+        reason = first_reasons(said, power_left(turn))
+        deaf = np.isinf(analog.needed)
+        reason[(reason == Reason.SCHEDULED) & deaf] = Reason.NO_CHANNEL
+        able = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
+        allowance = analog.budget if said.symbols.shape[1] else np.ones(len(able))
+        needed = np.where(able, analog.needed, 0.0)
+        price = np.asarray(turn.state.carry["queue"]) * needed / allowance
+        kept = worth_hearing(price, able, self.weight, self.objective)
+        reason[able & ~kept] = Reason.DROPPED
+        return Planner(turn, said, fading, self.allocate, analog).plan(reason)
+
+    def _analog(self, turn: Turn, said: Said, fading: Fading) -> Analog:
+        """σ_t, what inversion needs, and the allowance A_n."""
+        scalar = at_round(self.power_scalar, turn.round)
+        needed = np.full(turn.world.devices, np.nan)
+        needed[said.devices] = needed_energy(said.energy, fading.air_gain2[said.devices], scalar)
+        slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
+        return Analog(scalar, needed, turn.world.power * slots)
+
+    def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
+        """Nobody owes anything."""
+        return {**super().begin(turn), "queue": np.zeros(turn.world.devices)}
+
+    def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
+        """Queues after a round that was not idle, of the energy of the air alone."""
+        gap, plan, queue = super().advance(turn, happened), happened.plan, turn.state.carry["queue"]
+        if happened.idle or not plan.slots_air:
+            return {**gap, "queue": np.asarray(queue)}
+        energy = np.where(plan.active, plan.needed, 0.0)
+        return {**gap, "queue": queue_after(np.asarray(queue), energy, plan.budget)}

@@ -1,0 +1,91 @@
+"""Energy queues: the best set of all, and a mean energy that stays within its bound."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airfeel.experiment.build import build
+from airfeel.radio.queues import queue_after, worth_hearing
+from small import play, small
+
+PRICES = st.lists(st.one_of(st.just(0.0), st.floats(0.0, 200.0)), min_size=1, max_size=8)
+UNEQUAL = {"power": [1e-4, 5e-3, 1e-3, 5e-3, 2e-4, 5e-3], "power_scalar": 1.0}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "plain"))
+        yield importlib.import_module("queue_plain")
+
+
+@settings(max_examples=60)
+@given(prices=PRICES, weight=st.floats(0.1, 500.0), data=st.data())
+def test_no_set_of_devices_is_better_than_the_prefix(plain, prices, weight, data):
+    able = np.array(data.draw(st.lists(st.booleans(), min_size=len(prices), max_size=len(prices))))
+    chosen = worth_hearing(np.array(prices), able, weight)
+    assert not chosen[~able].any()
+    if able.any():
+        best = plain.best_set(prices, np.flatnonzero(able).tolist(), weight)
+        found = plain.cost_of(np.flatnonzero(chosen).tolist(), prices, weight)
+        assert found == pytest.approx(best, rel=1e-12)
+
+
+@given(prices=PRICES)
+def test_who_owes_nothing_is_heard_and_a_large_weight_hears_everyone(prices):
+    everyone = np.ones(len(prices), dtype=bool)
+    assert worth_hearing(np.zeros(len(prices)), everyone, 1.0).all()
+    assert worth_hearing(np.array(prices), everyone, 1e9).all()
+    count = worth_hearing(np.array(prices), everyone, 20.0, "count")
+    np.testing.assert_array_equal(count, np.array(prices) <= 20.0)
+
+
+@given(
+    energy=st.lists(st.lists(st.floats(0.0, 50.0), min_size=3, max_size=3), min_size=1),
+    allowance=st.floats(0.1, 10.0),
+)
+def test_the_mean_energy_is_within_the_allowance_and_what_is_owed(plain, energy, allowance):
+    queue, allowed = np.zeros(3), np.full(3, allowance)
+    for t, spent in enumerate(energy, start=1):
+        by_hand = plain.owed(queue, spent, allowed)
+        queue = queue_after(queue, np.array(spent), allowed)
+        np.testing.assert_allclose(queue, by_hand, rtol=1e-12)
+        mean = np.mean(energy[:t], axis=0)
+        assert (mean <= allowed * (1.0 + queue / t) * (1 + 1e-9) + 1e-12).all()
+
+
+@pytest.mark.parametrize("scheme", ["analog", "tcs-h"])
+def test_the_plan_chooses_and_counts_as_the_plain_reading_does(plain, scheme):
+    run = small(scheme, scheme={"plan": {"name": "drift", "weight": 3.0}}, radio=UNEQUAL)
+    dropped = 0
+    for before, after, report, _ in play(build(run), 12):
+        plan, queue = report.plan, before.carry["queue"]
+        price = (queue * plan.needed / plan.budget).tolist()
+        chosen = np.flatnonzero(plan.active).tolist()
+        best = plain.best_set(price, list(range(6)), 3.0)
+        assert plain.cost_of(chosen, price, 3.0) == pytest.approx(best, rel=1e-9)
+        spent = np.where(plan.active, plan.needed, 0.0)
+        np.testing.assert_allclose(after.carry["queue"], plain.owed(queue, spent, plan.budget))
+        dropped += 6 - len(chosen)
+    assert dropped > 0
+
+
+def test_the_invitation_saves_those_who_owe_and_lets_all_train_first():
+    run = small(
+        "analog",
+        scheme={"invite": {"name": "energy-queue", "weight": 3.0}, "schedule": "all"},
+        radio=UNEQUAL,
+    )
+    rounds = play(build(run), 12)
+    assert rounds[0][2].plan.active.all()
+    heard = np.mean([report.plan.active for _, _, report, _ in rounds], axis=0)
+    assert heard[0] < heard[1]
+    for before, after, report, _ in rounds:
+        assert np.isfinite(after.carry["norm"]).all()
+        allowance = build(run).world.power * report.costs.slots_air
+        expected = queue_after(before.carry["queue"], report.costs.energy, allowance)
+        np.testing.assert_allclose(after.carry["queue"], expected)
