@@ -5,6 +5,7 @@ python docs/execute.py [--check] [NAME …]     --check: executes them, and writ
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 FOLDER = Path(__file__).parent / "tutorials"
 
 
@@ -27,6 +29,9 @@ def execute(path):
         cell.metadata.pop("execution", None)  # when it was run says nothing
         if "outputs" in cell:  # stderr holds what is said of this machine
             cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+            for output in cell.outputs:
+                if "text" in output:  # a page shows no bold type of terminals
+                    output.text = ESCAPE.sub("", output.text)
     book.metadata.pop("widgets", None)
     book.metadata["language_info"] = {"name": "python"}
     return book
