@@ -23,16 +23,22 @@ def read_npy(path: Path, blame: str) -> np.ndarray:
     return array
 
 
-def read_gains(path: Path, blame: str) -> np.ndarray:
-    """|h| of an .npy file, real or complex, as float64."""
+def read_waves(path: Path, blame: str) -> np.ndarray:
+    """Numbers of an .npy file, as float64, or as complex128 where they are complex."""
     stored = read_npy(path, blame)
     if stored.dtype.kind not in "biufc":
         raise BadInput(f"{blame}: cannot be read as .npy (it holds {stored.dtype}, not numbers)")
     try:
         with np.errstate(all="ignore"):  # what is not finite is found by whoever asked
-            return np.abs(stored).astype(np.float64)
+            return stored.astype(np.complex128 if stored.dtype.kind == "c" else np.float64)
     except MemoryError as error:
         raise BadInput(f"{blame}: is too large for this machine ({reason(error)})") from error
+
+
+def read_gains(path: Path, blame: str) -> np.ndarray:
+    """|h| of an .npy file, real or complex, as float64."""
+    with np.errstate(all="ignore"):
+        return np.abs(read_waves(path, blame))
 
 
 def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:

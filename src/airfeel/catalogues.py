@@ -30,7 +30,9 @@ FADINGS = Catalogue(
         "sionna": Entry(
             "airfeel.radio.sionna:SionnaSky", "TDL, CDL, UMi and UMa by Sionna (airfeel[sionna])"
         ),
-        "trace": Entry("airfeel.radio.trace:Trace", "measured gains from an .npy file"),
+        "trace": Entry(
+            "airfeel.radio.trace:Trace", "measured gains, responses or paths from a file"
+        ),
     },
     makes="airfeel.radio.fading:Draw",
 )

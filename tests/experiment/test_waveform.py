@@ -1,13 +1,14 @@
 """The air in samples: the waveform keeps what the symbol-level model says, W1 to W7, and tells."""
 
 import csv
+import importlib.util
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli import app
-from airfeel.experiment.waveform import claims, limits
+from airfeel.experiment.waveform import claims, coded, limits
 from airfeel.experiment.waveform.carry_out import EXPERIMENTS
 from airfeel.experiment.waveform.scene import Finding, Point, scene
 from airfeel.experiment.waveform.write import verdict, write
@@ -146,3 +147,23 @@ def test_what_was_not_judged_is_said(tmp_path):
 def test_an_unknown_experiment_is_refused():
     with pytest.raises(BadInput, match="--only W9: must be one of W1"):
         CliRunner().invoke(app, ["waveform", "--only", "W9"], catch_exceptions=False)
+
+
+def test_packets_without_the_extra_are_not_judged(monkeypatch):
+    def missing():
+        raise BadInput("sionna is missing")
+
+    monkeypatch.setattr(coded, "library", missing)
+    found = coded.coded(Streams(0))
+    assert found.passed is None
+    assert found.found == "sionna is missing"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sionna") is None, reason="needs the extra sionna")
+def test_packets_at_both_sides_of_a_threshold():
+    """Row 5 (16-QAM) of the table, a few blocks: far above all arrive, far below none does."""
+    efficiency, threshold = coded.ROWS_DB[3]
+    for step, wanted in ((1.0, 0.0), (-1.5, 1.0)):
+        snr = 10 ** ((threshold + step) / 10)
+        rng = np.random.default_rng(0)
+        assert coded.block_error(5, efficiency, snr, 4, rng=rng) == wanted

@@ -131,3 +131,32 @@ def test_a_sky_that_tells_no_means_is_refused_where_they_are_needed():
     assert fading.mean2 is None
     with pytest.raises(BadInput, match=r"scheme.fade: tells no mean"):
         _ = fading.relative
+
+
+def test_a_complex_trace_keeps_its_phase_and_antennas(tmp_path):
+    h = RNG(0).normal(size=(3, 6, 8, 4)) + 1j * RNG(1).normal(size=(3, 6, 8, 4))
+    np.save(tmp_path / "h.npy", h)
+    draw = Trace(str(tmp_path / "h.npy"), scale=2.0)
+    np.testing.assert_array_equal(draw.waves(turn(round=5), 3), 2.0 * h[1, ..., :3])
+    np.testing.assert_allclose(draw(turn(round=5)), 2.0 * np.abs(h[1, ..., 0]))
+    with pytest.raises(BadInput, match=r"radio\.antennas = 5: must be at most 4"):
+        draw.waves(turn(), 5)
+
+
+def test_a_trace_of_paths_is_their_response(tmp_path):
+    """h_m = Σ_l a_l·e^{−2πj·f_m·τ_l}, in loops."""
+    a = RNG(0).normal(size=(2, 6, 3)) + 1j * RNG(1).normal(size=(2, 6, 3))
+    tau = RNG(2).random((2, 6, 3)) * 1e-6
+    np.savez(tmp_path / "p.npz", amplitude=a, delay=tau)
+    run = build(small(radio={"fading": "trace", "trace": str(tmp_path / "p.npz")}))
+    found = run.scheme.fade.draw.waves(turn(round=2), 1)[..., 0]
+    for n in range(6):
+        for m in range(8):
+            f = (m - 4) * 1e6
+            wanted = sum(
+                x * np.exp(-2j * np.pi * f * t) for x, t in zip(a[1, n], tau[1, n], strict=True)
+            )
+            assert found[n, m] == pytest.approx(wanted, abs=1e-12)
+    np.savez(tmp_path / "p.npz", amplitude=a, delay=tau[0])
+    with pytest.raises(BadInput, match=r"radio\.trace.*delay"):
+        Trace(str(tmp_path / "p.npz"), subchannels=8)(turn())

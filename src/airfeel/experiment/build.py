@@ -256,6 +256,7 @@ def _draw(e: Experiment) -> Draw:
     if name_of(radio.fading) in FADINGS:  # a user's own part may use these words otherwise
         facts |= {name: getattr(radio, name) for name in _OF_PATHS}
         facts |= {"m": radio.nakagami_m, "spacing": width(e)}
+        facts["subchannels"] = radio.subchannels
     if radio.trace is not None:
         facts["file"] = radio.trace
     draw: Draw = FADINGS.make(radio.fading, **facts)

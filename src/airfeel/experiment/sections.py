@@ -172,7 +172,7 @@ class Radio(Section):
     )
     fading_scale: Positive = Field(1.0, description="Rayleigh scale; E|h|² is twice its square")
     rician_factor: NotNegative = Field(1.0, description="line of sight over scattered power")
-    trace: str | None = Field(None, description=".npy file of gains, for fading = trace")
+    trace: str | None = Field(None, description=".npy or .npz file, for fading = trace")
     mean_gain: Each = Field(1.0, description="factor on |h|², one or one for each device")
     noise: Positive = Field(1e-6, description="σ0², variance for one received element [W]")
     power: Each = Field(5e-3, description="P̄, average power limit [W], one or one for each device")

@@ -2,7 +2,7 @@
 
 # Spectral efficiency [bits/symbol] of rows 2…27 of the 256-QAM table of 3GPP TS 38.214, and the
 # signal-to-noise ratio [dB] of block error 0.1 (code blocks of 2000 bits, AWGN, 5G LDPC).
-_ROWS_DB = (
+ROWS_DB = (
     *((0.6016, -1.64), (0.8770, 0.05), (1.1758, 1.63), (1.4766, 3.65), (1.6953, 4.79)),
     *((1.9141, 6.05), (2.1602, 6.37), (2.4062, 7.90), (2.5703, 8.09), (2.7305, 9.50)),
     *((3.0293, 10.55), (3.3223, 11.11), (3.6094, 12.71), (3.9023, 13.20), (4.2129, 14.38)),
@@ -20,4 +20,4 @@ def mcs_table() -> tuple[tuple[float, float], ...]:
     >>> round(least, 1), round(bits, 4)
     (323.6, 6.6657)
     """
-    return tuple((10.0 ** (db / 10.0), _GOODPUT * bits) for bits, db in _ROWS_DB)
+    return tuple((10.0 ** (db / 10.0), _GOODPUT * bits) for bits, db in ROWS_DB)

@@ -100,6 +100,8 @@ def library() -> ModuleType:
         import sionna.phy
         import sionna.phy.channel
         import sionna.phy.channel.tr38901
+        import sionna.phy.fec.ldpc
+        import sionna.phy.mapping
     except ImportError as error:
         raise BadInput(
             'sionna is missing: install it with pip install "airfeel[sionna]"'

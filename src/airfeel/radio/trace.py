@@ -1,4 +1,4 @@
-"""Measured skies from files."""
+"""Measured skies from files: gains, complex responses with antennas, or lists of paths."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,41 +6,88 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Complex128, Float64
 
-from airfeel.arrays import read_gains
+from airfeel.arrays import read_npz, read_waves
 from airfeel.errors import BadInput, quote
 from airfeel.radio.fading import Scale, shape_of
-from airfeel.ranges import about
+from airfeel.radio.profiles import frequencies, response
+from airfeel.radio.waves import with_phase
+from airfeel.ranges import Positive, Whole, about
 from airfeel.types import Turn
+
+_LARGEST = 4e9  # bytes that a list of paths may unpack to
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Measured gains from an .npy file, [T N M] or [N M], real or complex; repeats when it ends."""
+    """Measured channels, .npy of [N M], [T N M] or [T N M R], or .npz of paths; again at its end.
 
-    file: Annotated[str, about(".npy file of gains |h|")]
+    Complex numbers keep their phase, real ones get one from the dice of the room `phase`. Paths are
+    `amplitude` [N L] or [T N L], complex, and `delay` of the same shape [s]:
+    h_m = Σ_l a_l·e^{−2πj·f_m·τ_l}.
+    """
+
+    file: Annotated[str, about(".npy file of gains or responses h, or .npz file of paths")]
     scale: Scale = 1.0
+    spacing: Annotated[Positive, about("from one sub-channel to the next, for paths", "Hz")] = 1e6
+    subchannels: Annotated[Whole, about("M, for paths")] = 0
     steady: ClassVar[bool] = False
 
     @cached_property
-    def gains(self) -> Float64[np.ndarray, "T N M"]:
-        gains = read_gains(Path(self.file), f"radio.trace = {quote(self.file)}")
-        if gains.ndim not in (2, 3) or gains.size == 0 or not np.isfinite(gains).all():
+    def frames(self) -> np.ndarray:
+        """h of every frame [T N M R], complex, or |h| where the file holds real numbers."""
+        blame = f"radio.trace = {quote(self.file)}"
+        path = Path(self.file)
+        held = self._paths(path, blame) if path.suffix == ".npz" else read_waves(path, blame)
+        if held.ndim not in (2, 3, 4) or held.size == 0 or not np.isfinite(held).all():
             raise BadInput(
-                f"radio.trace = {quote(self.file)}: must hold finite gains of shape [N, M] or "
-                f"[T, N, M], got {gains.shape}"
+                f"{blame}: must hold finite gains of shape [N, M], [T, N, M] or [T, N, M, R], "
+                f"got {held.shape}"
             )
-        return gains.reshape(-1, *gains.shape[-2:])
+        return held if held.ndim == 4 else held.reshape(-1, *held.shape[-2:], 1)
+
+    def _paths(self, path: Path, blame: str) -> Complex128[np.ndarray, "*T N M"]:
+        """The response of a list of paths on the sub-channels."""
+        held = read_npz(path, blame, _LARGEST)
+        a, delay = (held.get(name, np.zeros(0)) for name in ("amplitude", "delay"))
+        fits = a.ndim in (2, 3) and a.shape == delay.shape
+        if not fits or a.dtype.kind not in "iufc" or delay.dtype.kind not in "iuf":
+            raise BadInput(
+                f"{blame}: must hold amplitude [N, L] or [T, N, L] and delay [s] of the same shape"
+            )
+        f = frequencies(self.subchannels, self.spacing)
+        return response(a.astype(np.complex128), delay.astype(np.float64), f)
+
+    @cached_property
+    def gains(self) -> Float64[np.ndarray, "T N M"]:
+        """|h| at the first antenna."""
+        return np.abs(self.frames[..., 0])
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]:
-        frame, shape = self.gains[(turn.round - 1) % len(self.gains)], shape_of(turn)
-        if frame.shape != shape:
+        self._fits(turn)
+        return self.scale * self.gains[(turn.round - 1) % len(self.gains)]
+
+    def waves(self, turn: Turn, antennas: int) -> Complex128[np.ndarray, "N M {antennas}"]:
+        """h at the first so many antennas."""
+        self._fits(turn)
+        if antennas > self.frames.shape[-1]:
             raise BadInput(
-                f"radio.trace = {quote(self.file)}: holds {frame.shape[0]} devices × "
-                f"{frame.shape[1]} sub-channels, the run has {shape[0]} × {shape[1]}"
+                f"radio.antennas = {antennas}: must be at most {self.frames.shape[-1]}, "
+                f"radio.trace = {quote(self.file)} has no more"
             )
-        return self.scale * frame
+        frame = self.frames[(turn.round - 1) % len(self.frames)][..., :antennas]
+        if np.iscomplexobj(frame):
+            return np.asarray(self.scale * frame)
+        return with_phase(np.abs(self.scale * frame), turn)
+
+    def _fits(self, turn: Turn) -> None:
+        found, shape = self.frames.shape[1:3], shape_of(turn)
+        if found != shape:
+            raise BadInput(
+                f"radio.trace = {quote(self.file)}: holds {found[0]} devices × "
+                f"{found[1]} sub-channels, the run has {shape[0]} × {shape[1]}"
+            )
 
     @cached_property
     def mean2(self) -> Float64[np.ndarray, "N"]:

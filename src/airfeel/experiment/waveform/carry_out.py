@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from airfeel.experiment.waveform import claims, limits
+from airfeel.experiment.waveform import claims, coded, limits
 from airfeel.experiment.waveform.scene import Finding
 from airfeel.types import BadInput, Dice
 
@@ -14,6 +14,7 @@ EXPERIMENTS: dict[str, Callable[[Dice], Finding]] = {
     "W5": claims.drifting,
     "W6": limits.selective,
     "W7": limits.clipped,
+    "W8": coded.coded,
 }
 
 
