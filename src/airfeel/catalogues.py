@@ -27,9 +27,7 @@ FADINGS = Catalogue(
         "rician": Entry("airfeel.radio.fading:Rician", "a line of sight, and scattered paths"),
         "nakagami": Entry("airfeel.radio.fading:Nakagami", "milder or harsher than Rayleigh"),
         "tdl": Entry("airfeel.radio.tdl:Tdl", "tapped delay lines A to E of TR 38.901"),
-        "sionna": Entry(
-            "airfeel.radio.sionna:SionnaSky", "TDL, CDL, UMi and UMa by Sionna (airfeel[sionna])"
-        ),
+        "sionna": Entry("airfeel.radio.sionna:SionnaSky", "TDL, CDL, UMi, UMa: airfeel[sionna]"),
         "trace": Entry(
             "airfeel.radio.trace:Trace", "measured gains, responses or paths from a file"
         ),
