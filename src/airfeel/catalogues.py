@@ -28,9 +28,7 @@ FADINGS = Catalogue(
         "nakagami": Entry("airfeel.radio.fading:Nakagami", "milder or harsher than Rayleigh"),
         "tdl": Entry("airfeel.radio.tdl:Tdl", "tapped delay lines A to E of TR 38.901"),
         "sionna": Entry("airfeel.radio.sionna:SionnaSky", "TDL, CDL, UMi, UMa: airfeel[sionna]"),
-        "trace": Entry(
-            "airfeel.radio.trace:Trace", "measured gains, responses or paths from a file"
-        ),
+        "trace": Entry("airfeel.radio.trace:Trace", "measured gains or paths from a file"),
     },
     makes="airfeel.radio.fading:Draw",
 )
@@ -114,7 +112,7 @@ MASKS = Catalogue(
     "scheme.mask",
     {
         "top": Entry(
-            "airfeel.compress.mask_rules:Top", "the largest entries of the last global update"
+            "airfeel.compress.mask_rules:Top", "largest entries of the last global update"
         ),
         "age-top-k": Entry(
             "airfeel.compress.mask_ages:AgeTopK", "of the largest entries those that waited longest"
@@ -139,9 +137,7 @@ MEMORIES = Catalogue(
             "airfeel.compress.memory:ErrorMemory", "what was not sent is sent later"
         ),
         "none": Entry("airfeel.compress.memory:NoMemory", "what was not sent is lost"),
-        "dgc": Entry(
-            "airfeel.compress.momenta:Dgc", "what was not sent gathers momentum until it is"
-        ),
+        "dgc": Entry("airfeel.compress.momenta:Dgc", "what was not sent gathers momentum"),
         "signum": Entry(
             "airfeel.compress.momenta:Signum", "a running mean of updates; nothing is subtracted"
         ),
@@ -153,7 +149,7 @@ PLANS = Catalogue(
     "scheme.plan",
     {
         "hybrid": Entry(
-            "airfeel.radio.plan:HybridPlan", "the power rule for the air, then Algorithm 2"
+            "airfeel.radio.plan:HybridPlan", "power rule for the air, then Algorithm 2"
         ),
         "digital": Entry("airfeel.radio.plan:DigitalPlan", "whoever trained speaks, digitally"),
         "shares": Entry(
@@ -253,9 +249,7 @@ ALLOCATORS = Catalogue(
             "airfeel.radio.allocators.exchange:Exchange",
             "never more slots than the paper's",
         ),
-        "exact": Entry(
-            "airfeel.radio.allocators.exact:Exact", "the fewest slots, where time allows"
-        ),
+        "exact": Entry("airfeel.radio.allocators.exact:Exact", "the fewest slots, if time allows"),
         "sum-rate": Entry("airfeel.radio.allocators.plain:SumRate", "the largest sum of rates"),
         "round-robin": Entry("airfeel.radio.allocators.plain:RoundRobin", "in turn"),
     },
