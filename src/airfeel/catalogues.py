@@ -58,9 +58,7 @@ INVITES = Catalogue(
             "airfeel.radio.queues:EnergyQueue",
             "who is worth its energy, by queues of energy owed; with scheme.schedule = all",
         ),
-        "interior": Entry(
-            "airfeel.radio.invite:Interior", "the share of devices of largest mean gain (baa)"
-        ),
+        "interior": Entry("airfeel.radio.invite:Interior", "devices of largest mean gain (baa)"),
         "proportional-fair": Entry(
             "airfeel.radio.invite:ProportionalFair",
             "the same over the share of late rounds in which they were heard",
@@ -133,9 +131,7 @@ MEMORIES = Catalogue(
     "memories",
     "scheme.memory",
     {
-        "error-feedback": Entry(
-            "airfeel.compress.memory:ErrorMemory", "what was not sent is sent later"
-        ),
+        "error-feedback": Entry("airfeel.compress.memory:ErrorMemory", "the rest is sent later"),
         "none": Entry("airfeel.compress.memory:NoMemory", "what was not sent is lost"),
         "dgc": Entry("airfeel.compress.momenta:Dgc", "what was not sent gathers momentum"),
         "signum": Entry(
