@@ -16,7 +16,8 @@ def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
     read = [record.read(p) for p in record.paths(tmp_path)]
     assert [r.round for r in read] == [1, 2, 3]
     for found, report in zip(read, reports, strict=True):
-        assert same(found.fading, report.fading)
+        sky = dataclasses.replace(report.fading, mean2=None, moments=None)  # known before the run
+        assert same(found.fading, sky)
         assert same(found.plan, report.plan)
 
 
