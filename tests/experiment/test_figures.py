@@ -71,7 +71,8 @@ def test_without_matplotlib_the_way_to_get_it_is_said(groups, tmp_path, monkeypa
 def test_pgf_without_latex_is_refused_in_one_line(groups, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BadInput, match="--format pgf: needs pdflatex"):
-        save_figures(groups, tmp_path, ["pgf"])
+        save_figures(groups, tmp_path, ["pgf", "svg"])
+    assert list(tmp_path.glob("*.svg"))  # a format that fails stops no other
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pgf needs pdflatex, which is not here")

@@ -4,11 +4,13 @@ import importlib
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from airfeel.cli.options import Loudness
 from airfeel.errors import QUOTED, BadInput, reason
 
 # Where each command lies, as module:name in this folder, and the line that --help has of it.
@@ -89,7 +91,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    add_completion=False,
+    add_completion=True,
 )
 
 
@@ -107,12 +109,27 @@ def _options(
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_version, is_eager=True
     ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress of runs; results only."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="A line for each round of a run."),
+    log_file: Annotated[
+        Path | None, typer.Option(help="Append a line for each round and each warning to a file.")
+    ] = None,
 ) -> None:
-    pass
+    if log_file:
+        try:
+            log_file.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise BadInput(f"--log-file {log_file}: cannot be written ({reason(error)})") from None
+    click.get_current_context().obj = Loudness(quiet, verbose, log_file)
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     print(f"airfeel: warning: {message}", file=sys.stderr)
+    context = click.get_current_context(silent=True)
+    loud = context.find_object(Loudness) if context else None
+    if loud and loud.log:
+        with loud.log.open("a", encoding="utf-8") as file:
+            file.write(f"warning: {message}\n")
 
 
 def _fail(message: str) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from airfeel.cli.options import DataDir, JudgeBy, Label, Set, overrides
-from airfeel.cli.run import display, stopping
+from airfeel.cli.run import displays, stopping
 from airfeel.errors import BadInput, quote
 from airfeel.experiment.asked import DEFAULT, asked
 from airfeel.experiment.forks import warm
@@ -60,7 +60,7 @@ def compare(
             groups = run_all(
                 experiments,
                 out,
-                lambda label, e: [display(f"{label} seed {e.run.seed}")],
+                lambda label, e: displays(f"{label} seed {e.run.seed}"),
                 fresh,
                 signals,
             )

@@ -17,9 +17,11 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from airfeel.cli.options import Set, Source, overrides
 from airfeel.data import files
 from airfeel.data.download import Progress
 from airfeel.data.sources import SOURCES
+from airfeel.errors import BadInput, reason
 
 app = typer.Typer(
     help="Get and inspect data sets.",
@@ -61,6 +63,36 @@ def add(
     Fashion-MNIST: a folder with the four files, gzipped or not.
     """
     typer.echo(f"{name}: verified, in {files.add(name, path, data_dir)}")
+
+
+@app.command()
+def show(
+    source: Source,
+    set_: Set = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the partition.")] = None,
+    data_dir: _DataDir = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the classes of each device (.png, .pdf, .svg).")
+    ] = None,
+) -> None:
+    """Show which classes each device holds, as a run of these settings deals them."""
+    from airfeel.experiment.load import load
+
+    e = load(source, set_ or (), **overrides(seed, data_dir))
+    from airfeel.experiment.shares_shown import class_counts, draw
+    from airfeel.experiment.sheets import Sheet
+    from airfeel.experiment.sheets import show as print_sheet
+
+    counts = class_counts(e)
+    head = ["device", *(f"class {label}" for label in range(counts.shape[1])), "all"]
+    rows = [[str(n), *map(str, row), str(row.sum())] for n, row in enumerate(counts)]
+    print_sheet(Console(), Sheet(head, rows))
+    if plot:
+        try:
+            draw(counts, plot)
+        except (OSError, ValueError) as error:
+            raise BadInput(f"--plot {plot}: cannot be written ({reason(error)})") from error
+        typer.echo(f"picture in {plot}")
 
 
 @app.command("list")

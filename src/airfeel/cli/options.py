@@ -1,5 +1,6 @@
 """Options that several commands share; nothing heavy is imported for them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,15 @@ Y = Annotated[
 Color = Annotated[
     str | None, typer.Option("--color", metavar="SETTING", help="With --x: a line for each value.")
 ]
+
+
+@dataclass(frozen=True)
+class Loudness:
+    """How much is said while runs go on; held by the context of the command line."""
+
+    quiet: bool = False
+    verbose: bool = False
+    log: Path | None = None
 
 
 def overrides(seed: int | None, data_dir: Path | None) -> dict[str, int | str]:

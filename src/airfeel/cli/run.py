@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from click import get_current_context
 
-from airfeel.cli.options import DataDir, Set, Source, overrides
+from airfeel.cli.options import DataDir, Loudness, Set, Source, overrides
 from airfeel.experiment.load import load
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -35,7 +36,7 @@ def run(
 
     folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
-        watchers = [display()]
+        watchers = displays()
         if tensorboard:
             watchers.append(TensorBoard(folder / "tensorboard"))
         runner.run(experiment, folder, watchers, signals=signals)
@@ -62,7 +63,7 @@ def resume(
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
         runner.resume(
             folder,
-            [display()],
+            displays(),
             signals=signals,
             allow_other_backend=allow_other_backend,
         )
@@ -83,13 +84,21 @@ def stopping(command: str) -> Iterator[Signals]:
             raise typer.Exit(1) from None
 
 
-def display(label: str = "") -> "Watcher":
-    """What shows a run on the terminal as it goes by."""
+def displays(label: str = "") -> "list[Watcher]":
+    """What shows a run as it goes by: on the terminal, and in the log file if there is one."""
     from rich.console import Console
 
     from airfeel.experiment.progress import Display
 
-    return Display(Console(), label)
+    context = get_current_context(silent=True)
+    loud = (context.find_object(Loudness) if context else None) or Loudness()
+    plain = False if loud.verbose else None  # a line for each round is no live line
+    console = Console(quiet=loud.quiet, force_terminal=plain)
+    shown: list[Watcher] = [Display(console, label, each_round=loud.verbose)]
+    if context and loud.log:
+        file = context.with_resource(loud.log.open("a", encoding="utf-8"))
+        shown.append(Display(Console(file=file, width=200), label, each_round=True))
+    return shown
 
 
 def _free(folder: Path) -> Path:

@@ -18,8 +18,9 @@ _PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
 class Display:
     """Rounds, accuracy, slots, devices scheduled and time left."""
 
-    def __init__(self, console: Console, label: str = "") -> None:
+    def __init__(self, console: Console, label: str = "", *, each_round: bool = False) -> None:
         self._console = console
+        self._each_round = each_round
         self._label = label
         self._bar: Progress | None = None
 
@@ -30,6 +31,7 @@ class Display:
         self._devices = world.devices
         self._accuracy = math.nan
         self._pause = _LIVE_SECONDS if self._console.is_terminal else _PLAIN_SECONDS
+        self._pause = 0.0 if self._each_round else self._pause
         self._due = time.monotonic() + self._pause
         if self._console.is_terminal:  # the bar's first look comes later: short runs have none
             self._console.print(f"{self._label}: starting", end="\r", highlight=False)

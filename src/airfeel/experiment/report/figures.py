@@ -66,12 +66,20 @@ class _Series:
 def save_figures(
     groups: Groups, folder: Path, formats: list[str], judge: Judge | None = None
 ) -> list[Path]:
-    """Every figure that the rows can fill, in each format, as folder/name.format."""
-    paths = []
+    """Every figure that the rows can fill, in each format, as folder/name.format.
+
+    A format that fails stops no other: it is told once those are done.
+    """
+    paths, faults = [], []
     for suffix in formats:
-        with drawn(PRINT):
-            for name, figure in _figures(groups, tex if suffix == "pgf" else _no_math, judge):
-                paths.append(_save(figure, folder / f"{name}.{suffix}"))
+        try:
+            with drawn(PRINT):
+                for name, figure in _figures(groups, tex if suffix == "pgf" else _no_math, judge):
+                    paths.append(_save(figure, folder / f"{name}.{suffix}"))
+        except BadInput as error:
+            faults.append(error)
+    for fault in faults:
+        raise fault
     return paths
 
 
