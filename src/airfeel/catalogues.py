@@ -98,6 +98,10 @@ CODECS = Catalogue(
         "quantised": Entry(
             "airfeel.compress.buckets:Quantised", "every entry in levels, bucket by bucket (qsgd)"
         ),
+        "extremes": Entry(
+            "airfeel.compress.extremes:Extremes",
+            "largest or smallest entries at their mean, as many as are granted (d-dsgd)",
+        ),
         "qsparse": Entry(
             "airfeel.compress.buckets:Qsparse",
             "each device's own largest entries, in levels or signs that contract",

@@ -91,6 +91,7 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     own = own_slots(said, fading, plan)
     energy += own * plan.power.sum(axis=1)
     digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
+    digital = max(digital, plan.window)
     analog = plan.scalar > 0.0 and len(who) > 0
     return Costs(
         slots_air=air_slots(said.symbols.shape[1], m, said.lanes) if analog else 0,

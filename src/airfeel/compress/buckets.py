@@ -154,8 +154,8 @@ class Qsparse:
 
     @property
     def dice(self) -> int:
-        """One uniform for each value that is quantised."""
-        return 0 if self.sign else self.k
+        """One uniform for each value, as Top-K has; signs do not look at them."""
+        return self.k
 
     @property
     def cost(self) -> float:

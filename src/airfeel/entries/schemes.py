@@ -33,6 +33,10 @@ SCHEMES = Catalogue(
             "airfeel.schemes.qsparse:qsparse",
             "K entries with their indices, in levels or signs that contract; random devices.",
         ),
+        "d-dsgd": Entry(
+            "airfeel.schemes.d_dsgd:d_dsgd",
+            "As many entries at their mean as fit into a fixed digital phase; random devices.",
+        ),
         "fedavg": Entry(
             "airfeel.schemes.fedavg:fedavg", "Every device's whole update, at no cost."
         ),

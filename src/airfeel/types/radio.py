@@ -22,6 +22,7 @@ class Link:
     table: tuple[tuple[float, float], ...] | None = None  # least ratio and bits of each row, rising
     margin: float = 1.0  # μ, what the believed ratio is divided by when a rate is chosen
     transmissions: int = 1  # L, most tries of a packet
+    quadratures: int = 2  # that carry bits; with one of them half of them fit
 
     @property
     def backoff(self) -> float:
@@ -31,7 +32,8 @@ class Link:
     def rates(self, snr: Float64[np.ndarray, "n M"]) -> Float64[np.ndarray, "n"]:
         """Σ_m ψ of each device's signal-to-noise ratios [bits/slot]."""
         if self.table is None and np.isinf(self.cap):  # in the order of eq. (3), to the bit
-            return np.asarray(np.log1p(snr / self.gap).sum(axis=1) / np.log(2.0))
+            whole = np.asarray(np.log1p(snr / self.gap).sum(axis=1) / np.log(2.0))
+            return whole if self.quadratures == 2 else whole / 2.0
         return np.asarray(self.bits(snr).sum(axis=1))
 
     def bits(self, snr: Float64[np.ndarray, "*n"]) -> Float64[np.ndarray, "*n"]:
