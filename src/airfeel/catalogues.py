@@ -1,12 +1,13 @@
 """Every part that settings can name: a new one is a file of its own and one line here.
 
-Schemes, and what belongs to data and training, have theirs in `entries/`.
+Schemes, allocators, and what belongs to data and training, have theirs in `entries/`.
 
 Factories are text, so that nothing is imported before it is used; `airfeel list`, the schema of
 the settings and the contract tests read these catalogues.
 """
 
 from airfeel.catalogue import Catalogue, Entry
+from airfeel.entries.allocators import ALLOCATORS
 from airfeel.entries.learning import (
     BACKENDS,
     DATASETS,
@@ -233,27 +234,6 @@ METERS = Catalogue(
     "radio.meters",
     {"latency": Entry("airfeel.radio.meters:Latency", "seconds of the uplink in a round")},
     makes="airfeel.types:Meter",
-)
-ALLOCATORS = Catalogue(
-    "allocators",
-    "radio.allocator",
-    {
-        "paper": Entry(
-            "airfeel.radio.allocators.paper:Paper",
-            "bottleneck matching, greedy completion, water-filling (Algorithm 2)",
-        ),
-        "equal-power": Entry(
-            "airfeel.radio.allocators.paper:Paper", "the same with equal power", {"fill": "equal"}
-        ),
-        "exchange": Entry(
-            "airfeel.radio.allocators.exchange:Exchange",
-            "never more slots than the paper's",
-        ),
-        "exact": Entry("airfeel.radio.allocators.exact:Exact", "the fewest slots, if time allows"),
-        "sum-rate": Entry("airfeel.radio.allocators.plain:SumRate", "the largest sum of rates"),
-        "round-robin": Entry("airfeel.radio.allocators.plain:RoundRobin", "in turn"),
-    },
-    makes="airfeel.radio.links:Allocator",
 )
 CATALOGUES = (
     SCHEMES,
