@@ -119,7 +119,7 @@ def draw(rows, path):
     axes.set_yticks(range(len(points)), points)
     axes.invert_yaxis()
     axes.set_xlabel("accuracy at equal blocks, points to the ideal radio (95 %)")
-    axes.legend(loc="lower left")
+    axes.legend(loc="upper left")
     figure.savefig(path, dpi=120)
 
 
