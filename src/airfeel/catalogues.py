@@ -84,6 +84,12 @@ CODECS = Catalogue(
             "airfeel.compress.air_signs:AirSigns",
             "signs by air, and memory of their sizes (ef-obda)",
         ),
+        "dithered-energies": Entry(
+            "airfeel.compress.energies:DitheredEnergies", "energies under shared signs (ncairfl)"
+        ),
+        "paired-energies": Entry(
+            "airfeel.compress.energies:PairedEnergies", "signed values as two energies (reed)"
+        ),
         "whole": Entry("airfeel.compress.codecs:Whole", "everything, as it is"),
         "measured": Entry(
             "airfeel.compress.measured:Measurements",
@@ -190,6 +196,9 @@ AMPLITUDES = Catalogue(
         "own": Entry(
             "airfeel.radio.amplitude:Own", "inversion with all that each device may spend (a-dsgd)"
         ),
+        "statistical": Entry(
+            "airfeel.radio.square_law:Statistical", "mean gains alone are inverted (ncairfl, reed)"
+        ),
         "flat": Entry("airfeel.radio.amplitude:Flat", "the same everywhere, no inversion (gbma)"),
     },
     makes="airfeel.radio.loudness:Policy",
@@ -200,6 +209,9 @@ TRANSMITS = Catalogue(
     {
         "hybrid": Entry("airfeel.radio.air:Hybrid", "global parts by air, own parts digitally"),
         "digital": Entry("airfeel.radio.digital:Orthogonal", "all parts digitally"),
+        "square-law": Entry(
+            "airfeel.radio.square_law:SquareLaw", "powers are measured, phases unknown (ncairfl)"
+        ),
         "measured": Entry(
             "airfeel.radio.measured:Measured",
             "symbols by air; own entries stay in their device's memory (a-dsgd, ca-dsgd)",

@@ -13,7 +13,7 @@ from small import small
 from stopping import content, interrupted
 
 # schemes whose codec or memory is like no other's
-SAID_ANEW = ("airfl-mem", "a-dsgd", "ef-obda")
+SAID_ANEW = ("airfl-mem", "a-dsgd", "ef-obda", "ncairfl", "reed")
 UNEVEN = {"partition": "dirichlet", "alpha": 0.3}
 
 

@@ -77,5 +77,13 @@ SCHEMES = Catalogue(
         "gbma": Entry(
             "airfeel.schemes.gbma:gbma", "Every entry by air at one loudness, gains not inverted."
         ),
+        "ncairfl": Entry(
+            "airfeel.schemes.noncoherent:ncairfl",
+            "Energies under shared random signs, no gains known, memory of the rest.",
+        ),
+        "reed": Entry(
+            "airfeel.schemes.noncoherent:reed",
+            "Signed values as pairs of energies, no gains known.",
+        ),
     },
 )
