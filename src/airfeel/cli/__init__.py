@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from airfeel.cli.options import Loudness
+from airfeel.cli.options import LOUDNESS, Loudness
 from airfeel.errors import QUOTED, BadInput, reason
 
 # Where each command lies, as module:name in this folder, and the line that --help has of it.
@@ -120,16 +120,12 @@ def _options(
             log_file.open("a", encoding="utf-8").close()
         except OSError as error:
             raise BadInput(f"--log-file {log_file}: cannot be written ({reason(error)})") from None
-    click.get_current_context().obj = Loudness(quiet, verbose, log_file)
+    LOUDNESS.set(Loudness(quiet, verbose, log_file))
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     print(f"airfeel: warning: {message}", file=sys.stderr)
-    context = click.get_current_context(silent=True)
-    loud = context.find_object(Loudness) if context else None
-    if loud and loud.log:
-        with loud.log.open("a", encoding="utf-8") as file:
-            file.write(f"warning: {message}\n")
+    LOUDNESS.get().write(f"warning: {message}\n")
 
 
 def _fail(message: str) -> NoReturn:

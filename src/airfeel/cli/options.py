@@ -1,5 +1,6 @@
 """Options that several commands share; nothing heavy is imported for them."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -38,11 +39,25 @@ Color = Annotated[
 
 @dataclass(frozen=True)
 class Loudness:
-    """How much is said while runs go on; held by the context of the command line."""
+    """How much is said while runs go on."""
 
     quiet: bool = False
     verbose: bool = False
     log: Path | None = None
+
+    def write(self, text: str) -> int:
+        """Append to the log file, if there is one; it is open no longer than that."""
+        if self.log:
+            with self.log.open("a", encoding="utf-8") as file:
+                file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+_USUAL = Loudness()
+LOUDNESS: ContextVar[Loudness] = ContextVar("loudness", default=_USUAL)  # of this command
 
 
 def overrides(seed: int | None, data_dir: Path | None) -> dict[str, int | str]:

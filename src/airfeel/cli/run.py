@@ -4,12 +4,11 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, cast
 
 import typer
-from click import get_current_context
 
-from airfeel.cli.options import DataDir, Loudness, Set, Source, overrides
+from airfeel.cli.options import LOUDNESS, DataDir, Set, Source, overrides
 from airfeel.experiment.load import load
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -90,14 +89,13 @@ def displays(label: str = "") -> "list[Watcher]":
 
     from airfeel.experiment.progress import Display
 
-    context = get_current_context(silent=True)
-    loud = (context.find_object(Loudness) if context else None) or Loudness()
+    loud = LOUDNESS.get()
     plain = False if loud.verbose else None  # a line for each round is no live line
     console = Console(quiet=loud.quiet, force_terminal=plain)
     shown: list[Watcher] = [Display(console, label, each_round=loud.verbose)]
-    if context and loud.log:
-        file = context.with_resource(loud.log.open("a", encoding="utf-8"))
-        shown.append(Display(Console(file=file, width=200), label, each_round=True))
+    if loud.log:
+        log = Console(file=cast(IO[str], loud), width=200)
+        shown.append(Display(log, label, each_round=True))
     return shown
 
 
