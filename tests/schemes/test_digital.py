@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import airfeel
 from airfeel.compress.buckets import Qsparse, Quantised, excess
 from airfeel.compress.signs import ScaledSigns
 from airfeel.experiment.build import build
@@ -173,19 +172,6 @@ def test_buckets_pay_for_their_norms_and_one_norm_only_under_strict_accounting()
 def test_threads_change_nothing(scheme):
     one, three = (play(build(small(scheme)), 4, threads=n) for n in (1, 3))
     assert_same(one, three)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_stopped_run_resumes_to_the_same_bytes(scheme, tmp_path):
-    options = {"momentum": 0.5} if scheme == "signsgd" else {}
-    step = {"name": "fedadam"}
-    e = small(scheme, scheme={"options": options, "step": step}, run={"checkpoint_every": 2})
-    short = e.model_copy(update={"training": e.training.model_copy(update={"rounds": 4})})
-    airfeel.run(e, tmp_path / "whole")
-    airfeel.run(short, tmp_path / "parts")
-    airfeel.resume(tmp_path / "parts", rounds=12)
-    for name in ("rounds.csv", "devices.csv"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
 
 
 @pytest.mark.parametrize(
