@@ -67,7 +67,7 @@ class Constant:
     @property
     def mean2(self) -> float:
         """E|h|² = s²."""
-        return self.scale**2
+        return self.scale * self.scale
 
     def root(self) -> float:
         """E√γ = 1."""
@@ -96,7 +96,7 @@ class Rayleigh:
     @property
     def mean2(self) -> float:
         """E|h|² = 2s²."""
-        return 2.0 * self.scale**2
+        return 2.0 * self.scale * self.scale
 
     def root(self) -> float:
         """E√γ = √π/2."""
@@ -147,7 +147,7 @@ class Rician:
     @property
     def mean2(self) -> float:
         """E|h|² = 2s²."""
-        return 2.0 * self.scale**2
+        return 2.0 * self.scale * self.scale
 
     def root(self) -> float:
         """E√γ, by quadrature."""
@@ -202,7 +202,7 @@ class Nakagami:
     @property
     def mean2(self) -> float:
         """E|h|² = 2s²."""
-        return 2.0 * self.scale**2
+        return 2.0 * self.scale * self.scale
 
     def root(self) -> float:
         """E√γ = Γ(m + ½)/(Γ(m)·√m)."""
