@@ -152,6 +152,20 @@ EachRound = Annotated[
 ]
 
 
+def _count_or_all(value: Value) -> Value:
+    if value == "all" or (type(value) is int and 1 <= value < 2**63):
+        return value
+    raise ValueError("must be a whole number of at least 1, or 'all'")
+
+
+# So many, or all there are; checked as one, so that a fault names the setting alone.
+CountOrAll = Annotated[
+    int | Literal["all"],
+    BeforeValidator(_count_or_all),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}]}),
+]
+
+
 def scheduling(
     scheduler: str | None,
     invite: Choice | None,

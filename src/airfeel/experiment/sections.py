@@ -28,6 +28,7 @@ from airfeel.catalogues import (
 )
 from airfeel.experiment.fields import (
     Changes,
+    CountOrAll,
     Each,
     EachRound,
     Options,
@@ -86,7 +87,7 @@ class Training(Section):
 
     devices: Count = Field(20, description="N")
     local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
-    batch_size: Count | Literal["all"] = Field(
+    batch_size: CountOrAll = Field(
         64, description="B, or all: every sample of a device in every step"
     )
     learning_rate: EachRound = Field(
