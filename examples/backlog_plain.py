@@ -97,7 +97,7 @@ def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, 
             return records, "budget"
         average, room = power, np.full(n_devices, math.inf)  # power and energy that are left
         if slots < math.inf:
-            room = np.maximum(slots * power - spent, 0.0)
+            room = np.where(spent < slots * power * (1 - 1e-12), slots * power - spent, 0.0)
             average = room / (slots - used)
         h = np.asarray(gain[t], dtype=float)
 

@@ -5,11 +5,15 @@ from jaxtyping import Float64
 
 from airfeel.types import BadInput, Turn
 
+_ROUNDING = 1.0 - 1e-12  # energy that is spent but for rounding is spent
+
 
 def remaining_power(
     limit: Float64[np.ndarray, "N"], spent: Float64[np.ndarray, "N"], slots: float, used: int
 ) -> Float64[np.ndarray, "N"]:
     """P̄_{t,n} = (C·P̄_n − spent_n)/(C − slots used) [W] (section III); P̄_n where C is unlimited.
+
+    What is left but for rounding is not left: a device that has spent everything stays silent.
 
     Args:
         limit: P̄_n, average power limit of each device [W].
@@ -24,7 +28,8 @@ def remaining_power(
         return limit
     if used >= slots:
         return np.zeros_like(limit)
-    return np.maximum(slots * limit - spent, 0.0) / (slots - used)
+    whole = slots * limit
+    return np.where(spent < whole * _ROUNDING, whole - spent, 0.0) / (slots - used)
 
 
 def power_left(turn: Turn) -> Float64[np.ndarray, "N"]:
