@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import tomli_w
 
 import airfeel
 from airfeel.cli import main
@@ -84,7 +85,7 @@ def test_empty_settings_are_not_the_default_run(cut, begun):
 def test_settings_without_one_of_the_sections_are_refused_by_name(cut, section):
     table = airfeel.experiment.load.stored_table(cut)
     del table[section]
-    (cut / "config.toml").write_bytes(airfeel.experiment.store.tomli_w.dumps(table).encode())
+    (cut / "config.toml").write_bytes(tomli_w.dumps(table).encode())
     assert f"has no section [{section}]" in refusal(cut)
 
 
