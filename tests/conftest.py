@@ -1,8 +1,15 @@
 """Shapes and types in signatures are executed in every test; being slow is no failure."""
 
+import signal
+
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
 settings.register_profile("airfeel", deadline=None)
 settings.load_profile("airfeel")
 install_import_hook("airfeel", "typecheck.checked")
+
+# Commands that tests start are stopped by signals, which a background job of a shell would ignore.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
