@@ -35,11 +35,16 @@ def interrupted(folder, rows, e):
     return folder
 
 
-def content(folder):
-    """Everything a run leaves but for its timings."""
+def timeless(folder):
+    """rounds.csv without its timings."""
     with (folder / "rounds.csv").open(newline="") as file:
         table = list(csv.reader(file))
     time = table[0].index("seconds")  # columns of parts come after it
-    rows = [row[:time] + row[time + 1 :] for row in table]
+    return [row[:time] + row[time + 1 :] for row in table]
+
+
+def content(folder):
+    """Everything a run leaves but for its timings."""
+    rows = timeless(folder)
     others = ("devices.csv", "model.safetensors", "config.toml")
     return [rows] + [(folder / name).read_bytes() for name in others]

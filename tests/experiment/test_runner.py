@@ -1,6 +1,5 @@
 """Runs from settings to folder: same bytes, stopping reasons, and what the folder holds."""
 
-import csv
 import dataclasses
 import json
 import math
@@ -20,14 +19,7 @@ from airfeel.learn.local_sgd import LocalSGD
 from airfeel.schemes import SCHEMES
 from airfeel.types import BadInput
 from small import play, small
-
-
-def timeless(folder):
-    """rounds.csv without its timings."""
-    with (folder / "rounds.csv").open() as file:
-        table = list(csv.reader(file))
-    time = table[0].index("seconds")  # columns of parts come after it
-    return [row[:time] + row[time + 1 :] for row in table]
+from stopping import timeless
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -1,6 +1,5 @@
 """A sweep on Ray leaves what a local sweep leaves, whatever happens to its workers."""
 
-import csv
 import os
 import signal
 from types import ModuleType
@@ -13,6 +12,7 @@ from airfeel.experiment.sweep import Sweep
 from airfeel.experiment.sweep_ray import Nodes, nodes
 from airfeel.types import BadInput
 from small import small
+from stopping import content
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "airfeel[ray]"')
 
@@ -31,19 +31,12 @@ def trials(folder, rounds=ROUNDS):
     return [Trial(f"{e.run.seed}", e, folder / f"{e.run.seed}") for e in made]
 
 
-def results(trial):
-    with (trial.folder / "rounds.csv").open(newline="") as file:
-        rows = [row[:-1] for row in csv.reader(file)]
-    others = ("devices.csv", "model.safetensors", "config.toml")
-    return [rows] + [(trial.folder / name).read_bytes() for name in others]
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """What a local sweep leaves."""
     sweep = Sweep(trials(tmp_path_factory.mktemp("local")), 2)
     sweep.play(Signals(), lambda _: None)
-    return [results(t) for t in sweep.trials]
+    return [content(t.folder) for t in sweep.trials]
 
 
 def some_rounds(trial):
@@ -65,7 +58,7 @@ def test_lost_workers_are_replaced(tmp_path, cluster, expected):
     sweep.play(Signals(), kill_each, seconds=0.02)
     assert len(killed) == 2
     assert sweep.faults == {}
-    assert [results(t) for t in sweep.trials] == expected
+    assert [content(t.folder) for t in sweep.trials] == expected
 
 
 def test_a_stopped_sweep_is_saved_and_goes_on(tmp_path, cluster, expected):
@@ -81,7 +74,7 @@ def test_a_stopped_sweep_is_saved_and_goes_on(tmp_path, cluster, expected):
     again = Sweep([trial], 1, cluster.start)
     again.play(Signals(), lambda _: None)
     assert again.faults == {}
-    assert results(trial) == expected[0]
+    assert content(trial.folder) == expected[0]
 
 
 def test_faults_are_told_and_stop_nobody(tmp_path, cluster):
