@@ -1,7 +1,7 @@
 """Values as energies: codecs for receivers that measure power, and devices without their gains."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -49,13 +49,13 @@ class DitheredEnergies:
         grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words:
         """a = [x∘φ]⁺ as √a."""
-        dither: Tensor = agreed.dither  # type: ignore[attr-defined]
+        dither = cast(Dithered, agreed).dither
         a, nothing = (x * dither).clamp(min=0.0), x[..., :0]
         return Words(a * dither, nothing.long(), nothing, signal=a.sqrt())
 
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
         """φ∘r/N_t."""
-        dither: Tensor = agreed.dither  # type: ignore[attr-defined]
+        dither = cast(Dithered, agreed).dither
         update = dither * received.signal / max(received.count, 1)
         return Decoded(update, (agreed.support,), received.noise / max(received.count, 1) ** 2)
 
