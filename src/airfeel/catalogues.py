@@ -256,6 +256,7 @@ CATALOGUES = (
     MASKS,
     MEMORIES,
     PLANS,
+    AMPLITUDES,
     TRANSMITS,
     STEPS,
     METERS,
@@ -270,6 +271,7 @@ CATALOGUES = (
 )
 __all__ = [
     "ALLOCATORS",
+    "AMPLITUDES",
     "BACKENDS",
     "CATALOGUES",
     "CODECS",

@@ -19,11 +19,13 @@ from airfeel.learn.backends import Backend, Stacked, Torch
 from airfeel.learn.local_sgd import LocalSGD
 from airfeel.learn.rules import Momentum, PlainSGD, Proximal, Rule
 from airfeel.radio.air import Hybrid, needed_energy, segment_energy, spent_energy, superpose
+from airfeel.radio.air_plan import AirPlan
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
 from airfeel.radio.invite import Anyone, Everyone, RandomDevices, capacity, lowest
 from airfeel.radio.links import Allocation, Allocator, Links
+from airfeel.radio.loudness import Ask, Loud
 from airfeel.radio.measured import Measured, Paced
 from airfeel.radio.meters import Latency
 from airfeel.radio.plan import Analog, DigitalPlan, FreePlan, HybridPlan, Planner, first_reasons
@@ -75,10 +77,12 @@ from airfeel.types import (
 __all__ = [
     "Add",
     "Agreed",
+    "AirPlan",
     "Allocation",
     "Allocator",
     "Analog",
     "Anyone",
+    "Ask",
     "Backend",
     "BadInput",
     "Below1",
@@ -108,6 +112,7 @@ __all__ = [
     "Learn",
     "Links",
     "LocalSGD",
+    "Loud",
     "MakePlan",
     "Markov",
     "Mask",

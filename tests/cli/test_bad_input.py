@@ -46,7 +46,7 @@ SET = [
     ("budget.slots=0", "budget.slots = 0"),
     ("budget.resource_blocks=3", "budget.resource_blocks"),
     ("budget.target_accuracy=1.5", "budget.target_accuracy = 1.5"),
-    ("data.dataset=mnist", "data.dataset = 'mnist'"),
+    ("data.dataset=emnist", "data.dataset = 'emnist'"),
     ("data.partition=random", "data.partition = 'random'"),
     ("data.alpha=0", "data.alpha = 0"),
     ("model.name=gpt", "model.name = 'gpt'"),

@@ -74,7 +74,7 @@ LEGAL = [
     {"scheme": {"memory": "none", "step": "own:Step"}},
 ]
 WRONG = [
-    {"data": {"dataset": "mnist"}},
+    {"data": {"dataset": "emnist"}},
     {"data": {"partition": {"name": "fixed-size", "size": 0}}},
     {"data": {"partition": {"name": "dirichlet", "beta": 1}}},
     {"data": {"partition": {"alpha": 1}}},

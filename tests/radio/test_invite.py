@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import airfeel
 from airfeel.catalogues import ALLOCATORS, INVITES
 from airfeel.experiment.build import build
+from airfeel.radio.fading import Rayleigh
 from airfeel.radio.invite import (
     BestChannel,
     ProportionalFair,
@@ -19,7 +20,7 @@ from airfeel.radio.invite import (
 )
 from airfeel.radio.remaining import remaining_power
 from airfeel.streams import Streams
-from airfeel.types import Fading, Reason, State, Turn
+from airfeel.types import Carries, Fading, Reason, State, Turn
 from small import play, play_small, small
 
 RNG = np.random.default_rng
@@ -38,7 +39,8 @@ def turn(world, round=0, seed=0, **changes):
 
 
 def sky(seed=0):
-    return Fading(RNG(seed).rayleigh(size=(6, 8)), 1e-6)
+    gain = RNG(seed).rayleigh(size=(6, 8))
+    return Fading(gain, 1e-6, mean2=np.full(6, 2.0), moments=Rayleigh())
 
 
 @given(
@@ -60,7 +62,10 @@ def test_remaining_power(c, used, spent, limit):
 def test_nobody_without_power_is_invited(world, name):
     poor = dataclasses.replace(world, slots=100.0)
     broke = turn(poor, spent=np.array([1.0, 0, 1.0, 0, 0, 0]))
-    invited = INVITES.make(name, scheduled=6)(broke, sky())
+    part = INVITES.make(name, scheduled=6)
+    if isinstance(part, Carries):
+        broke.state.carry.update(part.begin(broke))
+    invited = part(broke, sky())
     assert invited.who.tolist() == [False, True, False, True, True, True]
 
 

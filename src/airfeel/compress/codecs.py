@@ -261,6 +261,18 @@ def heard_of(agreed: Agreed, received: Received) -> Int64[Tensor, "_"]:
     Args:
         agreed: the global mask.
         received: the signal, and how many were heard on each sub-channel.
+
+    >>> got = Received(
+    ...     speakers=np.array([0]),
+    ...     devices=np.array([0]),
+    ...     signal=torch.tensor([1.0, 0.0]),
+    ...     index=torch.zeros(1, 0).long(),
+    ...     value=torch.zeros(1, 0),
+    ...     count=1,
+    ...     heard=np.array([1, 0]),
+    ... )
+    >>> heard_of(Agreed(torch.tensor([3, 7])), got)
+    tensor([3])
     """
     heard, support = received.heard > 0, agreed.support
     if heard.all() or len(support) != len(received.signal):

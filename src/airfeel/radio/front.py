@@ -37,7 +37,13 @@ def share(said: Said, fading: Fading, plan: Plan) -> Sent | None:
 
 
 def clipped_energy(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "n"] | None:
-    """Σ_i min(p_{n,i}, peak) [W·slots]: what the air costs each device; None without a peak."""
+    """Σ_i min(p_{n,i}, peak) [W·slots]: what the air costs each device; None without a peak.
+
+    Args:
+        said: symbols of the devices that spoke.
+        fading: the sky, and the peak power of their front ends [W].
+        plan: how loud each is on each sub-channel.
+    """
     peak = (fading.front or _IDEAL).peak
     if np.isinf(peak):
         return None

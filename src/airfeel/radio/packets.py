@@ -18,6 +18,10 @@ def chosen_rates(
         power: digital power of some devices on each sub-channel [W].
         fading: gains [N M] as they are believed, noise σ0² [W], and the link's ψ and margin μ.
         who: ids of these devices.
+
+    >>> sky = Fading(np.array([[1.0, 2.0]]), noise=1.0)
+    >>> chosen_rates(np.array([[3.0, 0.0]]), sky, np.array([0]))
+    array([2.])
     """
     if fading.link is None:
         return rates(power, fading.gain2[who], fading.noise)
