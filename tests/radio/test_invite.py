@@ -62,7 +62,7 @@ def test_remaining_power(c, used, spent, limit):
 def test_nobody_without_power_is_invited(world, name):
     poor = dataclasses.replace(world, slots=100.0)
     broke = turn(poor, spent=np.array([1.0, 0, 1.0, 0, 0, 0]))
-    part = INVITES.make(name, scheduled=6)
+    part = INVITES.make(name, scheduled=6, share=1.0)
     if isinstance(part, Carries):
         broke.state.carry.update(part.begin(broke))
     invited = part(broke, sky())
