@@ -60,7 +60,7 @@ def taps(profile: Profile) -> Taps:
         profile: A, B, C without, D, E with a line of sight.
 
     >>> len(taps("A").delay), round(taps("E").sight, 3)
-    (23, 0.957)
+    (23, 0.894)
     """
     if profile not in _TABLES:
         legal = ", ".join(_TABLES)
