@@ -63,4 +63,7 @@ def assert_renamed(played, again, order):
         names = np.append(order, -1)[after.plan.owner]
         np.testing.assert_array_equal(names, before.plan.owner)
         assert y.slots == x.slots
-        assert after.columns == pytest.approx(before.columns, rel=1e-8, nan_ok=True)
+        ours, theirs = dict(after.columns), dict(before.columns)
+        rounded = [each.pop("recovery", 0.0) for each in (ours, theirs)]  # by order of summation
+        assert ours == theirs
+        assert rounded[0] == pytest.approx(rounded[1], rel=1e-8, nan_ok=True)
