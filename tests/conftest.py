@@ -9,6 +9,9 @@ settings.register_profile("airfeel", deadline=None)
 settings.load_profile("airfeel")
 install_import_hook("airfeel", "typecheck.checked")
 
+# Read by pytest as what they are, and not once more as modules with doctests: all have one name.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
 # Commands that tests start are stopped by signals, which a background job of a shell would ignore.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -24,7 +24,8 @@ def mine(home, monkeypatch):
     text = "\n\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
     (home / "mine.py").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(str(home))
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    yield
+    sys.modules.pop("mine", None)
 
 
 @pytest.mark.parametrize(
