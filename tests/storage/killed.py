@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -11,6 +12,7 @@ from airfeel.catalogue import Table
 from airfeel.experiment import compare
 from airfeel.experiment.load import experiment
 from airfeel.experiment.report import write
+from airfeel.experiment.starving import Starving
 
 _STEPS = ("fsync", "replace", "truncate", "unlink", "mkdir")
 
@@ -25,6 +27,7 @@ def context() -> ForkServerContext:
 
 def go_on(out: str, tables: dict[str, Table], die_at: int = 0) -> None:
     """Carry out, resume or read each run; die at the given file operation, if any."""
+    warnings.simplefilter("ignore", Starving)  # these runs are small, and it is said each time
     if die_at:
         _mine(die_at)
     compare.run_all([(label, experiment(table)) for label, table in tables.items()], Path(out))

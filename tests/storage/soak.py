@@ -70,6 +70,7 @@ def soak(kills: int, folder: Path, seed: int, tell: Callable[[Tally], None]) -> 
         other = [path for path in wanted | found if wanted.get(path, 0) != found.get(path, 0)]
         if other:
             tally.faults.append(f"after {tally.kills} kills: other bytes in {', '.join(other)}")
+            tell(tally)
         tally.finished += 1
         shutil.rmtree(folder / "killed")
     return tally
@@ -128,8 +129,8 @@ def main(kills: int = 1000, seed: int = 0) -> None:
     begin = time.monotonic()
 
     def tell(tally: Tally) -> None:
-        if tally.kills and tally.kills % 50 == 0:
-            print(f"{time.monotonic() - begin:6.0f} s  {tally}", flush=True)
+        if tally.faults or (tally.kills and tally.kills % 50 == 0):
+            print(f"{time.monotonic() - begin:6.0f} s  {tally}", *tally.faults[-1:], flush=True)
 
     with tempfile.TemporaryDirectory(prefix="airfeel-soak-") as folder:
         tally = soak(kills, Path(folder), seed, tell)
