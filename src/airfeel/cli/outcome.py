@@ -75,10 +75,12 @@ def names(labels: Sequence[str] | None) -> dict[str, str]:
 
 def renamed(groups: Groups, labels: dict[str, str]) -> Groups:
     """The groups by their new names, refused where one is unknown or would fall on another."""
-    vary = varied([runs[0].experiment for runs in groups.values()])
-    schemes = {runs[0].experiment.scheme.name for runs in groups.values()}
+    firsts = [runs[0] for runs in groups.values()]
+    vary = varied([run.experiment for run in firsts])
+    given = {run.experiment.scheme.name: run.name for run in firsts}  # as settings and tables do
+    labels = {given.get(old, old): new for old, new in labels.items()}
     for old in labels:
-        if old not in groups and old not in vary and old not in schemes:
+        if old not in groups and old not in vary and old not in given.values():
             known = ", ".join([*groups, *vary])
             raise BadInput(f"--label {old}: must be one of {known:.200}")
     found = {labels.get(label, label): runs for label, runs in groups.items()}

@@ -224,7 +224,8 @@ def _scheme(
     )
     scheme = assemble(chosen, e.radio.meters, settings, world)
     refuse_replaced(e, fade, scheme)
-    return with_real_radio(e, scheme), told
+    own = {"scheme": scheme.name} if ":" in chosen.name else {}  # as tables call it
+    return with_real_radio(e, scheme), told | own
 
 
 def _series(

@@ -28,7 +28,7 @@ def run_all(
         found.setdefault(label, []).append(
             run_missing(e, folder_of(out, label, e), watch(label, e), signals, fresh)
         )
-    return found
+    return groups.by_name(found)
 
 
 def folder_of(out: Path, label: str, e: Experiment) -> Path:

@@ -49,8 +49,19 @@ def peers(runs: Iterable[Run]) -> tuple[list[list[Run]], list[Run]]:
 def group(runs: Iterable[Run]) -> tuple[Groups, list[Run]]:
     """Runs by label, by seed; and those left out since another has the same settings and seed."""
     members, spare = peers(runs)
-    names = _labels([mates[0].experiment for mates in members])
+    names = _labels([mates[0] for mates in members])
     return dict(sorted(zip(names, members, strict=True))), spare
+
+
+def by_name(groups: Groups) -> Groups:
+    """Groups called by an own scheme's `module:factory`, by the scheme's name instead."""
+    new = [_renamed(label, runs[0]) for label, runs in groups.items()]
+    return dict(zip(new if len(set(new)) == len(new) else groups, groups.values(), strict=True))
+
+
+def _renamed(label: str, run: Run) -> str:
+    given = run.experiment.scheme.name
+    return label.replace(given, run.name) if ":" in given else label
 
 
 def check(named: Iterable[tuple[str, Experiment]]) -> None:
@@ -92,14 +103,15 @@ def _progress(run: Run) -> tuple[bool, int]:
     return bool(run.summary), int(run.columns["round"][-1])
 
 
-def _labels(experiments: Sequence[Experiment]) -> list[str]:
+def _labels(runs: Sequence[Run]) -> list[str]:
     """The scheme's name, with the settings that tell groups of one scheme apart."""
-    labels = []
-    for e in experiments:
-        own = deciding(e)
-        differ = varied([other for other in experiments if other.scheme.name == e.scheme.name])
+    labels, names = [], [run.name for run in runs]
+    for run, name in zip(runs, names, strict=True):
+        own = deciding(run.experiment)
+        alike = zip(runs, names, strict=True)
+        differ = varied([other.experiment for other, called in alike if called == name])
         words = [f"{key.partition('.')[2]}={short(own.get(key))}" for key in differ]
-        labels.append(e.scheme.name + (f" ({', '.join(words)})" if words else ""))
+        labels.append(name + (f" ({', '.join(words)})" if words else ""))
     return unique(labels)
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from airfeel.catalogues import LOGGERS
+from airfeel.catalogues import LOGGERS, SCHEMES
 from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
+from airfeel.errors import shorten
 from airfeel.experiment import notebook, origin, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
@@ -46,6 +47,16 @@ class Run:
     folder: Path | None = None
 
     @property
+    def name(self) -> str:
+        """The scheme's name; an own one's as its `Scheme` has it, where that is on record."""
+        given = self.experiment.scheme.name
+        if ":" not in given:
+            return given
+        facts = self.summary or (origin.stored_facts(self.folder) if self.folder else {})
+        told = shorten(str(facts.get("scheme") or given))
+        return f"{told} ({given})" if told in SCHEMES else told
+
+    @property
     def rounds(self) -> dict[str, np.ndarray]:
         """The columns of rounds.csv, one value per round."""
         return self.columns
@@ -59,7 +70,7 @@ class Run:
 
         label: in the legend; the scheme's name if left out.
         """
-        return notebook.plot(self.columns, label or self.experiment.scheme.name, axes)
+        return notebook.plot(self.columns, label or self.name, axes)
 
     def _repr_html_(self) -> str:
         return notebook.as_html(self.summary)

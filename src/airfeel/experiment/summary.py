@@ -48,7 +48,7 @@ def summarise(
         "allocation_gap": float(state.carry.get("gap", math.nan)),
     }
     return {
-        "scheme": e.scheme.name,
+        "scheme": setup.facts.get("scheme", e.scheme.name),
         "reason": reason.value,
         "rounds": int(columns["round"][-1]),
         "silent_rounds": int((columns["scheduled"][played] == 0).sum()),  # nobody was heard

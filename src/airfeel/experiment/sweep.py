@@ -12,7 +12,7 @@ from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote, shorten
 from airfeel.experiment.compare import folder_of, read_run
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.groups import Groups, check
+from airfeel.experiment.groups import Groups, by_name, check
 from airfeel.experiment.load import experiment, load, read_toml
 from airfeel.experiment.named import known
 from airfeel.experiment.pool import Job, Pool, Start, Trial
@@ -157,4 +157,4 @@ class Sweep:
         for trial in self.trials:
             if trial.done:
                 groups.setdefault(trial.label, []).append(read_run(trial.folder, trial.experiment))
-        return groups
+        return by_name(groups)

@@ -6,7 +6,7 @@ make panels of their own.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from airfeel.catalogue import Value, suggestion
 from airfeel.experiment.figures import PALETTE, SCREEN, canvas, drawn, legend_below, save
 from airfeel.experiment.groups import Groups, deciding, short, unique, varied
 from airfeel.experiment.judge import Judge
+from airfeel.experiment.runner import Run
 from airfeel.experiment.standing import Line, lines
 from airfeel.types import BadInput
 
@@ -67,7 +68,8 @@ def over_settings(groups: Groups, judge: Judge, axis: Axis) -> "Figure":
     by = judge.settled(groups)
     vary = varied([runs[0].experiment for runs in groups.values()])
     axis = _resolved(axis, vary, list(deciding(next(iter(groups.values()))[0].experiment)))
-    points = [_Point(deciding(groups[x.label][0].experiment), x) for x in lines(groups, by)]
+    axis = replace(axis, names=_names(groups, axis.names or {}))
+    points = [_Point(_settings(groups[x.label][0]), x) for x in lines(groups, by)]
     rest = [key for key in vary if key not in (axis.x, axis.y, axis.color)]
     found: dict[str, list[_Point]] = {}
     for point in sorted(points, key=lambda p: [_order(p.settings.get(k)) for k in rest]):
@@ -78,6 +80,16 @@ def over_settings(groups: Groups, judge: Judge, axis: Axis) -> "Figure":
     titles = unique([_title(own[0], rest, axis) for own in found.values()])
     panels = dict(zip(titles, found.values(), strict=True))
     return _heat_map(panels, by, axis) if axis.y else _line_plot(panels, by, axis)
+
+
+def _settings(run: Run) -> dict[str, Value]:
+    return deciding(run.experiment) | {"scheme.name": run.name}
+
+
+def _names(groups: Groups, given: Mapping[str, str]) -> dict[str, str]:
+    """What is called otherwise; an own scheme may be meant by its `module:factory`, too."""
+    schemes = {runs[0].experiment.scheme.name: runs[0].name for runs in groups.values()}
+    return {schemes.get(old, old): new for old, new in given.items()}
 
 
 def _resolved(axis: Axis, vary: Sequence[str], known: Sequence[str]) -> Axis:

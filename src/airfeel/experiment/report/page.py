@@ -94,7 +94,7 @@ def embed(data: Json) -> str:
 
 def _schemes(groups: Groups, table: Sequence[Line]) -> list[str]:
     """The schemes' names, each once, best first."""
-    return list(dict.fromkeys(groups[line.label][0].experiment.scheme.name for line in table))
+    return list(dict.fromkeys(groups[line.label][0].name for line in table))
 
 
 def _run_rows(groups: Groups, spare: Sequence[Run]) -> tuple[list[str], list[list[str]]]:

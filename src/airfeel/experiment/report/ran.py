@@ -36,7 +36,6 @@ _WORDS = {
     "radio.fading": "fading",
     "radio.allocator": "allocator",
 }
-_SEEN = frozenset(("scheme.name",))  # every table names it anyhow
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,11 @@ class Ran:
 def what_was_run(groups: Groups) -> Ran:
     """Read from the settings and facts.json of the runs themselves."""
     first = [runs[0].experiment for runs in groups.values()]
-    differ = [key for key in varied(first) if key not in _SEEN]
+    own = any(":" in e.scheme.name for e in first)  # else every table names the scheme anyhow
+    differ = [key for key in varied(first) if own or key != "scheme.name"]
     every = flat(as_table(first[0], exclude_none=False))
-    same = {k: v for k, v in every.items() if k not in {*differ, *_SEEN, "run.seed"}}
+    aside = {*differ, "run.seed", *([] if own else ["scheme.name"])}
+    same = {k: v for k, v in every.items() if k not in aside}
     shared = [(word, shown(same[key])) for key, word in _WORDS.items() if _told(same, key)]
     sizes = sorted({str(d) for runs in groups.values() for run in runs if (d := size(run))})
     shared += [("parameters d", " or ".join(sizes))] * bool(sizes)
