@@ -1,13 +1,24 @@
 """How much is said: -q, -v, a log file; completion; and which classes devices hold."""
 
+import math
+import os
 import re
+from dataclasses import dataclass, replace
 
 import pytest
 from test_cli import QUICK, call
 
+from airfeel.cli import league, reproduce
+from airfeel.cli.options import LOUDNESS, Loudness
+from airfeel.experiment.following import Following
 from airfeel.experiment.load import load
+from airfeel.experiment.pool import Trial
+from airfeel.experiment.reproduce.curves import Curve
+from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.shares_shown import class_counts
+from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
+from small import small
 
 RUN = ["run", "digits-tcs-h", *QUICK]
 
@@ -45,3 +56,101 @@ def test_a_shell_can_complete_commands(monkeypatch, capsys):
     monkeypatch.setenv("COMP_WORDS", "airfeel rep")
     monkeypatch.setenv("COMP_CWORD", "1")
     assert call(monkeypatch, capsys).split() == ["report", "reproduce"]
+
+
+def test_runs_of_other_processes_are_told_as_one_here_is(monkeypatch, capsys, tmp_path):
+    file, log, out = tmp_path / "two.toml", tmp_path / "log.txt", str(tmp_path / "out")
+    settings = "training.rounds = [3]\ntraining.local_steps = [1]\n"
+    file.write_text(f"seeds = [0, 1]\n[grid]\n{settings}")
+    words = ["--log-file", str(log), "sweep", str(file), "--out", out]
+    loud = call(monkeypatch, capsys, "-v", *words, "--workers", "1")
+    assert re.findall(r"seed (\d): \d+%, round (\d)", loud) == [
+        (seed, t) for seed in "01" for t in "0123"
+    ]
+    assert re.findall(r"seed (\d): accuracy .* after 3 rounds", loud) == ["0", "1"]
+    told = log.read_text("utf-8").splitlines()
+    assert [line for line in loud.splitlines() if re.search(r"seed \d: ", line)] == told
+    quiet = call(monkeypatch, capsys, "-q", *words)
+    assert "seed 0:" not in quiet
+    assert "report in" in quiet
+    assert log.read_text("utf-8").splitlines() == told  # finished runs are read, not told again
+
+
+def test_what_is_under_way_is_told_once_and_what_was_there_before_is_not(tmp_path):
+    trials = [Trial(name, small(), tmp_path / name) for name in ("resumed", "fresh")]
+    trials[1] = replace(trials[1], fresh=True)
+    for trial in trials:
+        trial.folder.mkdir()
+        (trial.folder / "config.toml").write_text("")
+        (trial.folder / "rounds.csv").write_text(HEAD + row(0) + row(1))
+    told = []
+    work = Sweep(trials, running={trial.folder: UnderWay() for trial in trials})
+    follow = Following(trials, lambda name, _: [Told(told, name)])
+    follow.look(work)
+    assert told == ["resumed begins"]
+    with (trials[0].folder / "rounds.csv").open("a") as file:
+        file.write(row(2) + row(3)[:-1])  # the last line is not whole yet
+    follow.look(work)
+    assert told.pop() == "resumed 2"
+    (trials[0].folder / "rounds.csv").write_text(HEAD + row(0) + row(1))  # cut, and gone on with
+    follow.look(work)
+    (trials[0].folder / "rounds.csv").write_text(HEAD + "".join(map(row, range(4))))
+    os.utime(trials[1].folder / "config.toml", (1, 1))  # deleted, and begun anew
+    follow.look(work)
+    assert told == ["resumed begins", "resumed 3", "fresh begins", "fresh 0", "fresh 1"]
+    (trials[1].folder / "summary.json").write_text('{"rounds": 1}')
+    del work.running[trials[1].folder]
+    follow.look(work)
+    follow.look(work)
+    assert told[5:] == ["fresh ended after 1"]
+
+
+HEAD = ",".join(ROUND_COLUMNS) + "\n"
+
+
+def row(number):
+    return f"{number}" + "," * (len(ROUND_COLUMNS) - 1) + "\n"
+
+
+class UnderWay:
+    """A job that never ends."""
+
+    def poll(self): ...
+
+    def stop(self): ...
+
+
+@dataclass
+class Told:
+    """Writes down what it is told."""
+
+    to: list[str]
+    name: str
+
+    def begin(self, experiment):
+        self.to.append(f"{self.name} begins")
+
+    def row(self, row):
+        assert math.isnan(row["test_accuracy"])
+        self.to.append(f"{self.name} {row['round']}")
+
+    def end(self, summary):
+        self.to.append(f"{self.name} ended after {summary['rounds']}")
+
+
+@pytest.mark.parametrize(("loud", "said"), [([], 2), (["-q"], 0), (["-v"], 6)])
+def test_curves_of_the_paper_are_as_loud_as_runs(monkeypatch, capsys, tmp_path, loud, said):
+    short = small(training={"rounds": 1})
+    monkeypatch.setattr(reproduce, "pick", lambda *_: [Curve(n, short) for n in ("one", "two")])
+    monkeypatch.setattr(reproduce, "_judge", lambda *_: None)
+    out = call(monkeypatch, capsys, *loud, "reproduce", "iid", "--out", str(tmp_path))
+    assert len(re.findall(r"^(?:one|two) seed 0: ", out, re.MULTILINE)) == said
+
+
+def test_a_league_that_is_quiet_does_not_count_its_runs(capsys, tmp_path):
+    work = Sweep([Trial("a", small(), tmp_path / "a")])
+    for loud, said in ((Loudness(), "tuning: 0 of 1 runs\n"), (Loudness(quiet=True), "")):
+        before = LOUDNESS.set(loud)
+        league._Told()("tuning", work)
+        LOUDNESS.reset(before)
+        assert capsys.readouterr().out == said

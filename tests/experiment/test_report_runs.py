@@ -176,4 +176,4 @@ def test_damaged_device_rows_are_refused_in_one_line(one):
 def test_a_report_imports_no_users_code(one):
     path = one / "config.toml"
     path.write_text(path.read_text("utf-8").replace('"tcs-h"', '"no_such_module:thing"'), "utf-8")
-    assert list(runs.load([one])[0]) == ["no_such_module:thing"]
+    assert list(runs.load([one])[0]) == ["tcs-h (no_such_module:thing)"]  # as its summary says

@@ -1,5 +1,6 @@
 """airfeel league."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.cli.compare import parse_seeds
+from airfeel.cli.options import LOUDNESS
 from airfeel.cli.run import stopping
+from airfeel.cli.trials import follower
 from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.play import play
 from airfeel.experiment.league.rules import names, read_league
@@ -49,7 +52,7 @@ def league(
         _budgets(slots),
     )
     target = out or Path("runs") / f"league-{rules.name}"
-    told = _Told(console)
+    told = _Told()
     with stopping("the same command") as signals:
         tried, played = play(rules, target, signals, told, workers)
     table = standings(played)
@@ -74,14 +77,16 @@ def _budgets(text: str | None) -> list[int] | None:
 
 
 class _Told:
-    """A line whenever a tenth of the runs has been done."""
+    """A line whenever a tenth of the runs has been done; with -v, and in a log file, each round."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self) -> None:
+        self._console = Console(quiet=LOUDNESS.get().quiet)
         self._said: tuple[str, int] = ("", -1)
+        self._each: dict[str, Callable[[Sweep], None]] = {}
 
     def __call__(self, what: str, sweep: Sweep) -> None:
         total = len(sweep.trials)
+        self._each.setdefault(what, follower(sweep.trials))(sweep)
         done = sum(trial.done for trial in sweep.trials)
         step = 10 * done // max(total, 1)
         if total and (what, step) != self._said:

@@ -10,10 +10,9 @@ from rich.progress import track
 from typer.core import TyperGroup
 
 from airfeel.cli.compare import parse_seeds
-from airfeel.cli.options import JUDGES, DataDir
-from airfeel.cli.run import stopping
+from airfeel.cli.options import JUDGES, LOUDNESS, DataDir
+from airfeel.cli.run import displays, stopping
 from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.progress import Display
 from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
@@ -82,12 +81,12 @@ def _command(which: str) -> Callable[..., None]:
             for note in notes:
                 typer.echo(note)
             # A live line cannot be handed from one run to the next when a share of time is over.
-            console = Console(force_terminal=False if budget_hours else None)
+            live = False if budget_hours else None
             with stopping("the same command") as signals:
                 carry_out(
                     planned,
                     budget_hours,
-                    lambda name, e: [Display(console, f"{name} seed {e.run.seed}")],
+                    lambda name, e: displays(f"{name} seed {e.run.seed}", live=live),
                     signals,
                 )
             _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
@@ -125,7 +124,8 @@ def accounting(
     """The paper's costs from simulated slots, without any training: a minute or two."""
     if draws < 2:
         raise BadInput(f"--draws {draws}: must be at least 2")
-    steps = iter(track(range(draws), "drawing skies", console=Console(), transient=True))
+    console = Console(quiet=LOUDNESS.get().quiet)
+    steps = iter(track(range(draws), "drawing skies", console=console, transient=True))
     account = costs.account(draws, seed, lambda: next(steps, None))
     _show(account.sheets(), out, "The paper's costs, from simulated slots", "accounting")
 

@@ -13,6 +13,7 @@ from airfeel.experiment.load import load
 from airfeel.experiment.signals import Interrupted, Signals
 
 if TYPE_CHECKING:
+    from airfeel.experiment.progress import Display
     from airfeel.experiment.runner import Watcher
 
 
@@ -35,7 +36,7 @@ def run(
 
     folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
-        watchers = displays()
+        watchers: list[Watcher] = [*displays()]
         if tensorboard:
             watchers.append(TensorBoard(folder / "tensorboard"))
         runner.run(experiment, folder, watchers, signals=signals)
@@ -83,16 +84,19 @@ def stopping(command: str) -> Iterator[Signals]:
             raise typer.Exit(1) from None
 
 
-def displays(label: str = "") -> "list[Watcher]":
-    """What shows a run as it goes by: on the terminal, and in the log file if there is one."""
+def displays(label: str = "", *, live: bool | None = None) -> "list[Display]":
+    """What shows a run as it goes by: on the terminal, and in the log file if there is one.
+
+    live: False for plain lines on a terminal, too.
+    """
     from rich.console import Console
 
     from airfeel.experiment.progress import Display
 
     loud = LOUDNESS.get()
-    plain = False if loud.verbose else None  # a line for each round is no live line
+    plain = False if loud.verbose else live  # a line for each round is no live line
     console = Console(quiet=loud.quiet, force_terminal=plain)
-    shown: list[Watcher] = [Display(console, label, each_round=loud.verbose)]
+    shown = [Display(console, label, each_round=loud.verbose)]
     if loud.log:
         log = Console(file=cast(IO[str], loud), width=200)
         shown.append(Display(log, label, each_round=True))

@@ -1,5 +1,7 @@
 """Many runs at a time, on the terminal: a table that is kept up to date, or a line for each."""
 
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -7,9 +9,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from airfeel.cli.options import LOUDNESS
+from airfeel.cli.run import displays
 from airfeel.experiment import groups
 from airfeel.experiment.compare import folder_of
 from airfeel.experiment.config import Experiment
+from airfeel.experiment.following import Following
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.pool import Trial
 from airfeel.experiment.signals import Signals
@@ -17,14 +22,32 @@ from airfeel.experiment.sweep import Sweep
 
 
 def play(work: Sweep, signals: Signals) -> None:
-    """Carry a sweep out, and show how far it is."""
-    console = Console()
-    if console.is_terminal:
-        with Live(_table(work), console=console, refresh_per_second=4) as live:
-            work.play(signals, lambda s: live.update(_table(s)))
-    else:
-        announced: set[Path] = set()
-        work.play(signals, lambda s: _tell(s, announced))
+    """Carry a sweep out, and show how far it is, as loud as it was asked for."""
+    loud, console = LOUDNESS.get(), Console()
+    looks = [follower(work.trials)]
+
+    def show(now: Sweep) -> None:
+        for look in looks:
+            look(now)
+
+    with ExitStack() as stack:
+        if console.is_terminal and not (loud.quiet or loud.verbose):
+            live = stack.enter_context(Live(_table(work), console=console, refresh_per_second=4))
+            looks.append(lambda now: live.update(_table(now)))
+        elif not (loud.quiet or loud.verbose):
+            announced: set[Path] = set()
+            looks.append(lambda now: _tell(now, announced))
+        work.play(signals, show)
+
+
+def follower(trials: Sequence[Trial]) -> Callable[[Sweep], None]:
+    """What tells each round of runs that go on elsewhere: with -v here, and in the log file."""
+    loud = LOUDNESS.get()
+    if not loud.verbose and not loud.log:
+        return lambda _: None
+    shown = slice(None) if loud.verbose else slice(1, None)  # without the terminal's
+    follow = Following(trials, lambda name, e: displays(f"{name} seed {e.run.seed}")[shown])
+    return follow.look
 
 
 def complain(work: Sweep) -> None:

@@ -24,11 +24,11 @@ class Display:
         self._label = label
         self._bar: Progress | None = None
 
-    def begin(self, experiment: Experiment, world: World) -> None:
+    def begin(self, experiment: Experiment, world: World | None = None) -> None:
         self._label = self._label or experiment.scheme.name
         self._rounds, self._slots = experiment.training.rounds, experiment.slots
         self._blocks = self._slots * experiment.radio.subchannels
-        self._devices = world.devices
+        self._devices = experiment.training.devices
         self._accuracy = math.nan
         self._pause = _LIVE_SECONDS if self._console.is_terminal else _PLAIN_SECONDS
         self._pause = 0.0 if self._each_round else self._pause
@@ -48,7 +48,8 @@ class Display:
             self._bar = self._bar or self._start()
             self._bar.update(self._bar.task_ids[0], completed=done, text=text, refresh=True)
         else:
-            self._console.print(f"{self._label}: {done:.0%}, {text}", highlight=False)
+            line = f"{self._label}: {done:.0%}, {text}"
+            self._console.print(line, highlight=False, soft_wrap=True)
 
     def end(self, summary: Facts) -> None:
         if self._bar:

@@ -134,6 +134,8 @@ class Sweep:
     ) -> None:
         waiting = [t for t in self.trials if t.fresh or not t.done]
         limit = self.workers or os.cpu_count() or 1
+        if waiting:
+            show(self)
         while waiting or self.running:
             if signals.received is not None:
                 waiting = []
