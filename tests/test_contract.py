@@ -46,6 +46,7 @@ from airfeel.types import (
     Network,
     Reason,
     Scheme,
+    Screen,
     Step,
     Transmit,
 )
@@ -67,6 +68,7 @@ PLACES = {  # by setting: what its parts are, and where one is found in a run
     "scheme.memory": (Memory, lambda s: s.scheme.codec.memory),
     "scheme.plan": (MakePlan, lambda s: s.scheme.plan),
     "scheme.amplitude": (Policy, lambda s: s.scheme.plan.amplitude),
+    "scheme.screen": (Screen, lambda s: s.scheme.plan.screen),
     "scheme.transmit": (Transmit, lambda s: s.scheme.transmit),
     "scheme.step": (Step, lambda s: s.scheme.step),
     "radio.meters": (Meter, lambda s: s.scheme.meters[0]),
@@ -82,6 +84,7 @@ NUMBERED = {  # parts for which a device's number is more than a name
     ("radio.fading", "none"),  # ties go to the lower number
     ("scheme.invite", "round-robin"),
     ("scheme.invite", "interior"),  # ties go to the lower number
+    ("scheme.plan", "fast"),  # ties of slots go to the lower number
     ("radio.allocator", "round-robin"),
 }
 FILLED = {f.name for f in dataclasses.fields(Settings)} | {  # by the run: no settings of a part

@@ -13,7 +13,7 @@ from airfeel.parts import Fading, MakePlan, Plan, Said, Turn, needed_energy
 
 @dataclass(frozen=True)
 class Random:
-    """K entries that the dice choose, anew in each round."""
+    """K entries that the dice choose, anew: the rule `rand-k` on the dice of the stored results."""
 
     def __call__(self, turn: Turn, k: int) -> torch.Tensor:
         kept = turn.rng("entries").permutation(turn.world.dim)[:k]
@@ -22,7 +22,7 @@ class Random:
 
 @dataclass(frozen=True)
 class Oldest:
-    """K entries in turn: the mask by waiting alone."""
+    """K entries in turn: the rule `cyclic`, begun a mask earlier, as in the stored results."""
 
     def __call__(self, turn: Turn, k: int) -> torch.Tensor:
         first = (turn.round - 1) * k

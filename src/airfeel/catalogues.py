@@ -1,6 +1,7 @@
 """Every part that settings can name: a new one is a file of its own and one line here.
 
-Schemes, allocators, and what belongs to data and training, have theirs in `entries/`.
+Schemes, allocators, screens, amplitudes, and what belongs to data and training, have theirs in
+`entries/`.
 
 Factories are text, so that nothing is imported before it is used; `airfeel list`, the schema of
 the settings and the contract tests read these catalogues.
@@ -18,6 +19,7 @@ from airfeel.entries.learning import (
     SERIES,
 )
 from airfeel.entries.schemes import SCHEMES
+from airfeel.entries.speaking import AMPLITUDES, SCREENS
 
 FADINGS = Catalogue(
     "channels",
@@ -170,38 +172,12 @@ PLANS = Catalogue(
         "drift": Entry(
             "airfeel.radio.queues:Drift", "of all who trained, who is worth its energy by queues"
         ),
+        "fast": Entry(
+            "airfeel.radio.fast:Fast", "the scheme's plan for those who are worth their slots"
+        ),
         "free": Entry("airfeel.radio.plan:FreePlan", "whoever trained is heard, at no cost"),
     },
     makes="airfeel.types:MakePlan",
-)
-AMPLITUDES = Catalogue(
-    "amplitudes (how loud)",
-    "scheme.amplitude",
-    {
-        "inversion": Entry(
-            "airfeel.radio.amplitude:Inversion", "σ_t/h; who cannot afford it is out (tcs-h)"
-        ),
-        "truncated": Entry(
-            "airfeel.radio.amplitude:Truncated",
-            "σ_t/h where a gain is not weak, within an expected power (baa, airfl-mem)",
-        ),
-        "affordable": Entry(
-            "airfeel.radio.amplitude:Affordable",
-            "σ_t/h on the best sub-channels that a device can afford",
-        ),
-        "precoded": Entry(
-            "airfeel.radio.amplitude:Precoded",
-            "the same at what the largest norm of the round allows (cotaf)",
-        ),
-        "own": Entry(
-            "airfeel.radio.amplitude:Own", "inversion with all that each device may spend (a-dsgd)"
-        ),
-        "statistical": Entry(
-            "airfeel.radio.square_law:Statistical", "mean gains alone are inverted (ncairfl, reed)"
-        ),
-        "flat": Entry("airfeel.radio.amplitude:Flat", "the same everywhere, no inversion (gbma)"),
-    },
-    makes="airfeel.radio.loudness:Policy",
 )
 TRANSMITS = Catalogue(
     "transmissions",
@@ -244,7 +220,10 @@ STEPS = Catalogue(
 METERS = Catalogue(
     "meters",
     "radio.meters",
-    {"latency": Entry("airfeel.radio.meters:Latency", "seconds of the uplink in a round")},
+    {
+        "latency": Entry("airfeel.radio.meters:Latency", "seconds of the uplink in a round"),
+        "compute": Entry("airfeel.radio.meters:Compute", "energy of local training"),
+    },
     makes="airfeel.types:Meter",
 )
 CATALOGUES = (
@@ -257,6 +236,7 @@ CATALOGUES = (
     MEMORIES,
     PLANS,
     AMPLITUDES,
+    SCREENS,
     TRANSMITS,
     STEPS,
     METERS,
@@ -288,6 +268,7 @@ __all__ = [
     "RULES",
     "SCHEDULES",
     "SCHEMES",
+    "SCREENS",
     "SERIES",
     "SKIES",
     "STEPS",

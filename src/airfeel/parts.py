@@ -4,15 +4,21 @@ docs/parts.md says how a part of each kind is written; examples/own holds eleven
 """
 
 from airfeel.compress.average import average
+from airfeel.compress.buckets import Qsparse, Quantised
 from airfeel.compress.codecs import TimeCorrelated, TopK, Whole, mean_of, no_mask, value_bits
+from airfeel.compress.extremes import Extremes, one_sided
 from airfeel.compress.markov import Markov
+from airfeel.compress.mask_ages import AgeTopK, Cyclic, FairK, RandK
 from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.measured import Measurements
 from airfeel.compress.memory import ErrorMemory, NoMemory, residual
+from airfeel.compress.momenta import Dgc, Signum
+from airfeel.compress.norms import Normed, largest_norm
 from airfeel.compress.projections import Cosine, Gaussian, Projection, projection
 from airfeel.compress.quantize import quantize
 from airfeel.compress.recovery import Recover, SoftThreshold, amp, soft_threshold
+from airfeel.compress.signs import ScaledSigns, Signs
 from airfeel.data.shards import Partition
 from airfeel.errors import BadInput
 from airfeel.learn.backends import Backend, Stacked, Torch
@@ -23,22 +29,28 @@ from airfeel.radio.air_plan import AirPlan
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
+from airfeel.radio.fast import Fast
+from airfeel.radio.grants import Granted, Reach, RealRates, WindowPlan, most_entries
 from airfeel.radio.invite import Anyone, Everyone, RandomDevices, capacity, lowest
 from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.loudness import Ask, Loud
 from airfeel.radio.measured import Measured, Paced
-from airfeel.radio.meters import Latency
+from airfeel.radio.meters import Compute, Latency
 from airfeel.radio.plan import Analog, DigitalPlan, FreePlan, HybridPlan, Planner, first_reasons
 from airfeel.radio.power import rates
+from airfeel.radio.queues import Drift, EnergyQueue, queue_after, worth_hearing
 from airfeel.radio.receive import arrivals, deliver, receive
 from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.radio.screens import BestCapacity, CapacityThenNorm, LargestNorm, LargestReach
 from airfeel.radio.share_plan import SharePlan
 from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, about
 from airfeel.ranges import Whole as WholeNumber
 from airfeel.schemes.settings import Settings
 from airfeel.segments import air_slots, by_value, segment_sizes, thinnest_mask
-from airfeel.server.steps import Add
+from airfeel.server.adaptive import Adaptive
+from airfeel.server.hold import Hold
+from airfeel.server.steps import Add, FedAvgM
 from airfeel.streams import Streams
 from airfeel.types import (
     Agreed,
@@ -64,6 +76,7 @@ from airfeel.types import (
     Received,
     Said,
     Scheme,
+    Screen,
     Series,
     State,
     Step,
@@ -75,7 +88,9 @@ from airfeel.types import (
 )
 
 __all__ = [
+    "Adaptive",
     "Add",
+    "AgeTopK",
     "Agreed",
     "AirPlan",
     "Allocation",
@@ -86,28 +101,43 @@ __all__ = [
     "Backend",
     "BadInput",
     "Below1",
+    "BestCapacity",
+    "CapacityThenNorm",
     "Carries",
     "Codec",
+    "Compute",
     "Constant",
     "Cosine",
     "Count",
+    "Cyclic",
     "Dataset",
     "Decoded",
     "Delivery",
+    "Dgc",
     "DigitalPlan",
     "Draw",
+    "Drift",
+    "EnergyQueue",
     "ErrorMemory",
     "Everyone",
     "ExpectedBacklog",
+    "Extremes",
     "Fade",
     "Fading",
+    "FairK",
+    "Fast",
+    "FedAvgM",
     "FreePlan",
     "Gaussian",
+    "Granted",
     "Happened",
+    "Hold",
     "Hybrid",
     "HybridPlan",
     "Invite",
     "Invited",
+    "LargestNorm",
+    "LargestReach",
     "Latency",
     "Learn",
     "Links",
@@ -123,6 +153,7 @@ __all__ = [
     "Moments",
     "Momentum",
     "NoMemory",
+    "Normed",
     "NotNegative",
     "Orthogonal",
     "Paced",
@@ -134,20 +165,29 @@ __all__ = [
     "Positive",
     "Projection",
     "Proximal",
+    "Qsparse",
+    "Quantised",
+    "RandK",
     "RandomDevices",
     "Rayleigh",
+    "Reach",
     "Reading",
+    "RealRates",
     "Reason",
     "Received",
     "Recover",
     "Rician",
     "Rule",
     "Said",
+    "ScaledSigns",
     "Scheme",
+    "Screen",
     "Series",
     "Settings",
     "Share",
     "SharePlan",
+    "Signs",
+    "Signum",
     "Sky",
     "SoftThreshold",
     "Stacked",
@@ -162,6 +202,7 @@ __all__ = [
     "Turn",
     "Whole",
     "WholeNumber",
+    "WindowPlan",
     "Words",
     "World",
     "about",
@@ -176,14 +217,18 @@ __all__ = [
     "deliver",
     "expected_backlog",
     "first_reasons",
+    "largest_norm",
     "least_error",
     "lowest",
     "mean_of",
+    "most_entries",
     "needed_energy",
     "no_mask",
+    "one_sided",
     "power_left",
     "projection",
     "quantize",
+    "queue_after",
     "rates",
     "rayleigh",
     "receive",
@@ -199,4 +244,5 @@ __all__ = [
     "top_k",
     "top_k_outside",
     "value_bits",
+    "worth_hearing",
 ]

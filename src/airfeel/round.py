@@ -8,7 +8,7 @@ import torch
 from airfeel import carry
 from airfeel.compress.codecs import no_mask, silent
 from airfeel.ledger import account, report_on
-from airfeel.radio.weights import weigh
+from airfeel.radio.weights import gather
 from airfeel.types import (
     Delivery,
     Dice,
@@ -46,7 +46,7 @@ def play_round(
     fading = scheme.fade(turn)
     invited = scheme.invite(turn, fading)
     agreed = codec.agree(turn)
-    said = weigh(engine.prepare(turn, scheme.learn, codec, agreed, invited), turn.world.weights)
+    said = gather(turn, codec, engine.prepare(turn, scheme.learn, codec, agreed, invited))
     plan = scheme.plan(turn, said, fading)
     received, delivery = None, Delivery(plan.active)
     if plan.active.any():
@@ -55,7 +55,7 @@ def play_round(
     if state.slots + costs.slots > turn.world.slots:
         return state, None
     idle = received is None or delivery.idle(said)
-    decoded = None if received is None or idle else codec.decode(turn, agreed, received)
+    decoded = None if received is None or idle else codec.decode(turn, said.agreed, received)
     moved = torch.zeros_like(state.theta) if decoded is None else scheme.step(turn, decoded)
     ideal = engine.ideal(plan.active) if measure and plan.active.any() else None
     all_ = Happened(fading, invited, said, plan, delivery, costs, idle, received, decoded, moved)

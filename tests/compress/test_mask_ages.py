@@ -13,7 +13,7 @@ from airfeel.compress.mask_ages import AgeTopK, Cyclic, FairK, RandK
 from airfeel.compress.mask_rules import Top
 from airfeel.experiment.build import build
 from airfeel.server.hold import Hold
-from airfeel.types import BadInput
+from airfeel.types import BadInput, Turn
 from small import play, play_small, small, turn_at
 
 SETUP = build(small())
@@ -137,3 +137,23 @@ def test_old_entries_and_memory_at_once_are_refused():
         build(small("tcs-h", scheme={"step": {"name": "hold", "apply": "all"}}))
     with pytest.raises(BadInput, match=r"scheme\.mask\.candidates = 3: must be at least K = 31"):
         play_small("tcs-h", 1, scheme={"mask": {"name": "age-top-k", "candidates": 3}})
+
+
+def test_unbiased_rand_k_is_the_mean_of_the_whole_update_over_the_masks():
+    """Without noise and all heard: each entry is 0 or D/K times the mean, K/D of the time."""
+    run = {"mask": {"name": "rand-k", "unbiased": True}, "memory": "none", "local_sparsity": 0.0}
+    quiet = {"noise": 1e-30, "power": 1e9}
+    setup = build(small("tcs-h", scheme=run, radio=quiet))
+    learn, everyone, k = setup.scheme.learn, np.arange(6), setup.scheme.codec.k_global
+    for before, after, _, _ in play(setup, 3):
+        turn = Turn(setup.world, before, setup.streams)
+        dice = setup.streams.uniform("batch", turn.round, everyone, learn.dice)
+        mean = learn(turn, everyone, dice)[0].mean(dim=0)
+        wanted = torch.zeros_like(mean)
+        wanted[after.support] = mean[after.support] * (setup.world.dim / k)
+        torch.testing.assert_close(after.update, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_unbiased_values_beside_a_memory_are_refused_by_name():
+    with pytest.raises(BadInput, match=r"scheme\.mask\.unbiased = true"):
+        build(small("tcs-h", scheme={"mask": {"name": "rand-k", "unbiased": True}}))

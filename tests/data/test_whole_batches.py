@@ -92,17 +92,33 @@ def test_equal_shards_make_equal_weights(scheme):
 
 
 def test_a_weight_is_paid_for_in_the_air_and_not_remembered():
-    air = {"power_scalar": 0.05}
-    plain, weighed = (
-        play(build(small("tcs-h", data=UNEVEN, radio=air, training=t)), 1)[0]
-        for t in ({}, {"weights": "samples"})
+    """P[g]_n = w_n²·σ_t²·Σ_m ‖segment m of x_n‖²/|h|², and the memory is x_n less what was said."""
+    weighed = {"weights": "samples"}
+    e = small(
+        "tcs-h",
+        data=UNEVEN,
+        scheme={"local_sparsity": 0.0},
+        radio={"power_scalar": 0.05},
+        training=weighed,
     )
-    setup = build(small("tcs-h", data=UNEVEN, training={"weights": "samples"}))
-    w = setup.world.weights
-    loud = plain[2].plan.needed * w**2
-    # round 0 is weighed too, so that only the first round's order of size is compared
-    assert np.corrcoef(loud, weighed[2].plan.needed)[0, 1] > 0.9
-    assert torch.isfinite(weighed[3]).all()
+    setup = build(e)
+    before, after, report, memory = play(setup, 1)[0]
+    learn, everyone, turn = (
+        setup.scheme.learn,
+        np.arange(6),
+        Turn(setup.world, before, setup.streams),
+    )
+    dice = setup.streams.uniform("batch", 1, everyone, learn.dice)
+    x, fading = learn(turn, everyone, dice)[0], setup.scheme.fade(turn)
+    assert report.plan.active.all()
+    for n, w in enumerate(setup.world.weights):
+        parts = np.array_split(x[n][after.support].numpy(), 8)
+        cost = sum((part**2).sum() / fading.gain2[n, m] for m, part in enumerate(parts))
+        assert report.plan.needed[n] == pytest.approx(0.05**2 * w**2 * cost, rel=1e-12)
+        assert report.costs.energy[n] == pytest.approx(0.05**2 * w**2 * cost, rel=1e-12)
+        left = x[n].clone()
+        left[after.support] = 0.0
+        torch.testing.assert_close(memory[n], left, rtol=0.0, atol=0.0)
 
 
 def test_where_devices_are_trained_elsewhere_weights_are_refused_by_name():

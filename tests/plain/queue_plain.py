@@ -3,20 +3,20 @@
 from itertools import combinations
 
 
-def best_set(price, able, weight):
-    """The set of least V (1/k + 1/k^2) + sum of prices, by brute force: its cost."""
+def best_set(price, able, weight, a=1.0, b=1.0):
+    """The set of least V (a/k + b/k^2) + sum of prices, by brute force: its cost."""
     best = float("inf")
     for k in range(1, len(able) + 1):
         for chosen in combinations(able, k):
-            cost = weight * (1 / k + 1 / k**2) + sum(price[n] for n in chosen)
+            cost = weight * (a / k + b / k**2) + sum(price[n] for n in chosen)
             best = min(best, cost)
     return best
 
 
-def cost_of(chosen, price, weight):
+def cost_of(chosen, price, weight, a=1.0, b=1.0):
     """What a set costs."""
     k = len(chosen)
-    return weight * (1 / k + 1 / k**2) + sum(price[n] for n in chosen) if k else float("inf")
+    return weight * (a / k + b / k**2) + sum(price[n] for n in chosen) if k else float("inf")
 
 
 def owed(queue, energy, allowance):

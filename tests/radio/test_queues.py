@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airfeel.experiment.build import build
-from airfeel.radio.queues import queue_after, worth_hearing
+from airfeel.radio.meters import Compute
+from airfeel.radio.queues import measured_bound, queue_after, worth_hearing
+from airfeel.types import BadInput, Turn
 from small import play, small
 
 PRICES = st.lists(st.one_of(st.just(0.0), st.floats(0.0, 200.0)), min_size=1, max_size=8)
@@ -24,14 +26,19 @@ def plain():
 
 
 @settings(max_examples=60)
-@given(prices=PRICES, weight=st.floats(0.1, 500.0), data=st.data())
-def test_no_set_of_devices_is_better_than_the_prefix(plain, prices, weight, data):
+@given(
+    prices=PRICES,
+    weight=st.floats(0.1, 500.0),
+    bound=st.sampled_from([(1.0, 1.0), (0.75, 0.25), (0.0, 1.0), (1.0, 0.0)]),
+    data=st.data(),
+)
+def test_no_set_of_devices_is_better_than_the_prefix(plain, prices, weight, bound, data):
     able = np.array(data.draw(st.lists(st.booleans(), min_size=len(prices), max_size=len(prices))))
-    chosen = worth_hearing(np.array(prices), able, weight)
+    chosen = worth_hearing(np.array(prices), able, weight, bound=bound)
     assert not chosen[~able].any()
     if able.any():
-        best = plain.best_set(prices, np.flatnonzero(able).tolist(), weight)
-        found = plain.cost_of(np.flatnonzero(chosen).tolist(), prices, weight)
+        best = plain.best_set(prices, np.flatnonzero(able).tolist(), weight, *bound)
+        found = plain.cost_of(np.flatnonzero(chosen).tolist(), prices, weight, *bound)
         assert found == pytest.approx(best, rel=1e-12)
 
 
@@ -89,3 +96,60 @@ def test_the_invitation_saves_those_who_owe_and_lets_all_train_first():
         allowance = build(run).world.power * report.costs.slots_air
         expected = queue_after(before.carry["queue"], report.costs.energy, allowance)
         np.testing.assert_allclose(after.carry["queue"], expected)
+
+
+def test_measured_constants_are_those_of_norms_and_noise():
+    """What is carried, and whom it makes the invitation and the plan choose."""
+    queue = {"weight": 3.0, "constants": "measured"}
+    run = small(
+        "analog",
+        scheme={"invite": {"name": "energy-queue", **queue}, "schedule": "all"},
+        radio=UNEQUAL,
+    )
+    setup = build(run)
+    for before, _, report, _ in play(setup, 8)[1:]:
+        carry, fading = before.carry, setup.scheme.fade(Turn(setup.world, before, setup.streams))
+        a, b = carry["norm"].mean(), float(setup.world.dim) * 1e-6 / 1.0
+        assert int(carry["symbols"]) == setup.world.dim
+        energy = carry["norm"] * (1.0 / fading.gain2).mean(axis=1)
+        price = carry["queue"] * energy / (setup.world.power * float(carry["span"]))
+        chosen = worth_hearing(price, np.ones(6, dtype=bool), 3.0, bound=(a / (a + b), b / (a + b)))
+        np.testing.assert_array_equal(report.plan.active, chosen)
+    drifting = build(small("analog", scheme={"plan": {"name": "drift", **queue}}, radio=UNEQUAL))
+    heard = [report.plan.active.sum() for _, _, report, _ in play(drifting, 8)]
+    assert min(heard) < 6
+    assert measured_bound(np.zeros(0), 0, 1e-6, 1.0) == (1.0, 1.0)
+
+
+def test_computing_is_paid_by_all_who_train_and_owed_in_the_queue():
+    compute = 5e-3
+    run = small(
+        "analog",
+        scheme={
+            "invite": {"name": "energy-queue", "weight": 3.0, "compute": compute},
+            "schedule": "all",
+        },
+        radio=UNEQUAL,
+    )
+    setup = build(run)
+    assert setup.scheme.meters == (Compute(compute),)
+    for before, after, report, _ in play(setup, 8):
+        trained = report.plan.active  # everyone who was invited speaks
+        air = np.where(trained, report.plan.needed, 0.0)
+        np.testing.assert_allclose(report.costs.energy, air + compute * trained, rtol=1e-9)
+        assert report.columns["energy_compute"] == pytest.approx(compute * trained.sum())
+        allowance = setup.world.power * report.costs.slots_air
+        expected = queue_after(before.carry["queue"], report.costs.energy, allowance)
+        np.testing.assert_allclose(after.carry["queue"], expected)
+
+
+@pytest.mark.parametrize(
+    ("invite", "told"),
+    [
+        ({"constants": "guessed"}, r"scheme\.invite\.constants = 'guessed'"),
+        ({"compute": -1.0}, r"scheme\.invite\.compute = -1"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(invite, told):
+    with pytest.raises(BadInput, match=told):
+        build(small("analog", scheme={"invite": {"name": "energy-queue", **invite}}))

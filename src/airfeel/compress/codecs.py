@@ -1,7 +1,7 @@
 """Codecs: what devices say of their error-compensated updates x, and what is made of it."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from airfeel.compress.spelling import Spelling
 from airfeel.ranges import Count, about
 from airfeel.ranges import Whole as WholeNumber
 from airfeel.segments import by_value
-from airfeel.types import Agreed, Decoded, Mask, Memory, Received, Turn, Words
+from airfeel.types import Agreed, BadInput, Decoded, Mask, Memory, Received, Turn, Words
 
 Dim = Annotated[Count, about("d, numbers in the model")]
 Bits = Annotated[int, about("q, bits of a value: 2 to 24, or 32")]
@@ -80,6 +80,11 @@ class TimeCorrelated:
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
+        if getattr(self.mask, "unbiased", False) and self.memory.buffers:
+            raise BadInput(
+                "scheme.mask.unbiased = true: values D/K times, beside a memory that sends the "
+                "rest; must be false, or scheme.memory be 'none'"
+            )
 
     @property
     def dice(self) -> int:
@@ -122,7 +127,12 @@ class TimeCorrelated:
         return Words(common, index, value, self.cost)
 
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
-        """The mean of all that was received, eq. (2)."""
+        """The mean of all that was received, eq. (2); shared entries D/K times if so masked."""
+        if getattr(self.mask, "unbiased", False) and self.k_global:
+            factor = self.dim / self.k_global
+            received = replace(
+                received, signal=received.signal * factor, noise=received.noise * factor**2
+            )
         return mean_of(turn, agreed, received, self.divide)
 
 

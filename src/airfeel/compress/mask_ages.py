@@ -71,7 +71,13 @@ class FairK(Aged):
 
 @dataclass(frozen=True)
 class RandK:
-    """K of D entries, uniformly, by the dice that all share."""
+    """K of D entries, uniformly, by the dice that all share.
+
+    With `unbiased` the base station takes the values D/K times, so that over the masks their mean
+    is that of the whole update; a memory sends the rest anyway, and is refused beside it.
+    """
+
+    unbiased: Annotated[bool, about("values times D/K; only without a memory")] = False
 
     def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
         kept = np.sort(turn.rng("mask").permutation(turn.world.dim)[:k])

@@ -112,7 +112,7 @@ class Measurements:
         grant: Float64[np.ndarray, "N"] | None = None,
     ) -> Words:
         """A times the k largest entries, device by device: many at once would round otherwise."""
-        assert isinstance(agreed, Measure)
+        shared = _measure(agreed)
         index = top_k(x, self.k)
         value = x.gather(-1, index)
         signal = np.empty((len(x), self.sent))
@@ -121,16 +121,16 @@ class Measurements:
         ):
             u = np.zeros(self.dim)
             u[where] = what
-            row[:] = lay_out(agreed.projection.apply(u), agreed.pilot, agreed.centred)
+            row[:] = lay_out(shared.projection.apply(u), shared.pilot, shared.centred)
         return Words(x[:, :0], index, value, signal=torch.from_numpy(signal).to(x))
 
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
         """ĝ from the sum of the signals; the column `recovery` is what it leaves unexplained."""
-        assert isinstance(agreed, Measure)
-        y, kept, noise = read(received, agreed.pilot, agreed.centred)
+        shared = _measure(agreed)
+        y, kept, noise = read(received, shared.pilot, shared.centred)
         if len(kept) < self.rows:
             kept = np.append(kept, np.zeros(self.rows - len(kept), dtype=bool))
-        measure: Projection = agreed.projection
+        measure: Projection = shared.projection
         if not kept.all():
             some = Some(measure, kept)
             measure, y, noise = some, y * some.scale, noise * some.scale**2
@@ -143,6 +143,13 @@ class Measurements:
         return Decoded(
             update, (everywhere,), noise, {"recovery": found.residual} | dict(found.notes)
         )
+
+
+def _measure(agreed: Agreed) -> Measure:
+    """What this codec has agreed on; another codec's is refused."""
+    if not isinstance(agreed, Measure):
+        raise BadInput(f"scheme.codec = 'measured': was handed {type(agreed).__name__}, no Measure")
+    return agreed
 
 
 def lay_out(v: Float64[np.ndarray, "r"], pilot: float, centred: bool) -> Float64[np.ndarray, "s"]:

@@ -41,6 +41,7 @@ def by_classes(
     labels: Shaped[np.ndarray, "S"],
     devices: int,
     classes_per_device: int,
+    size: int | None = None,
     *,
     rng: np.random.Generator,
 ) -> Shards:
@@ -49,7 +50,8 @@ def by_classes(
     Each class is cut into shards, one for each device that holds it, whose sizes differ by at most
     one; the classes go to as equal numbers of devices as possible. So on balanced data devices get
     equal sizes where the number of classes divides devices · classes_per_device (and the shards
-    come out even), and otherwise sizes that differ by no more than a shard.
+    come out even), and otherwise sizes that differ by no more than a shard. With `size` a device
+    keeps so many samples of each of its classes, and the rest is unused.
 
     >>> labels = np.repeat(np.arange(10), 8)
     >>> shards = by_classes(labels, 20, 2, rng=np.random.default_rng(0))
@@ -75,8 +77,11 @@ def by_classes(
     shards: list[Shards] = [[] for _ in range(devices)]
     for each, owners in zip(classes[order], holders, strict=True):
         pieces = np.array_split(rng.permutation(np.flatnonzero(labels == each)), len(owners))
+        if not 1 <= (size or len(pieces[-1])) <= len(pieces[-1]):
+            legal = f"must be 1..{len(pieces[-1])}, the samples of class {each} for each device"
+            raise BadInput(f"data.partition.size = {size}: {legal}")
         for device, piece in zip(owners, pieces, strict=True):
-            shards[device].append(piece)
+            shards[device].append(piece[:size])
     return [np.sort(np.concatenate(shard)) for shard in shards]
 
 

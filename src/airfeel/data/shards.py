@@ -42,11 +42,12 @@ class ByClasses:
     """Samples of exactly so many distinct classes on each device."""
 
     classes_per_device: Annotated[Count, about("classes on a device")] = 2
+    size: Annotated[Count | None, about("samples of each class there; left out: all")] = None
 
     def __call__(
         self, labels: Shaped[np.ndarray, "S"], devices: int, *, rng: np.random.Generator
     ) -> Shards:
-        return by_classes(labels, devices, self.classes_per_device, rng=rng)
+        return by_classes(labels, devices, self.classes_per_device, self.size, rng=rng)
 
 
 @dataclass(frozen=True)

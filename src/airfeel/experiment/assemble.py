@@ -14,6 +14,7 @@ from airfeel.catalogues import (
     METERS,
     PLANS,
     SCHEMES,
+    SCREENS,
     SKIES,
     STEPS,
     TRANSMITS,
@@ -22,12 +23,13 @@ from airfeel.errors import quote
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
+from airfeel.schemes.equip import equip
 from airfeel.types import BadInput, Scheme, World
 
 _REPLACED = {"fade": SKIES, "invite": INVITES, "transmit": TRANSMITS}
 _REPLACED |= {"codec": CODECS, "plan": PLANS}  # a codec may ask whether values go by air
 _WITHIN: dict[str, Catalogue] = {"mask": MASKS, "memory": MEMORIES, "step": STEPS}
-_WITHIN |= {"amplitude": AMPLITUDES}
+_WITHIN |= {"amplitude": AMPLITUDES, "screen": SCREENS}
 
 
 def assemble(
@@ -69,6 +71,7 @@ def assemble(
     _refuse_twice(scheme)
     if read and scheme.meters != read:
         raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
+    scheme = equip(scheme)
     _unique_columns(scheme)
     return scheme
 

@@ -22,6 +22,7 @@ from airfeel.catalogues import (
     PLANS,
     RULES,
     SCHEMES,
+    SCREENS,
     SKIES,
     STEPS,
     TRANSMITS,
@@ -149,6 +150,9 @@ class SchemeChoice(Section):
     )
     amplitude: Annotated[Choice, named(AMPLITUDES)] | None = later(
         description="how loud devices are in plan = air; left out: the scheme's own, or inversion"
+    )
+    screen: Annotated[Choice, named(SCREENS)] | None = later(
+        description="who is kept of those who trained, before anything else; left out: all"
     )
     fade: Annotated[Choice, named(SKIES)] | None = later(
         description="in place of the sky, or around it"

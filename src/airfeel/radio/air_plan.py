@@ -8,9 +8,10 @@ import numpy as np
 from airfeel.radio.air import needed_energy, spent_energy
 from airfeel.radio.amplitude import Inversion, PowerScalar
 from airfeel.radio.loudness import Ask, Loud, Policy
-from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons
+from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons, keep
 from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.ranges import Each, about
+from airfeel.ranges import Whole as WholeNumber
 from airfeel.segments import air_slots
 from airfeel.types import Fading, Plan, Reason, Said, Screen, Turn
 
@@ -33,23 +34,21 @@ class AirPlan(Bounded):
     alpha: Annotated[Each, about("aggressiveness, one or one for each device")] = 1.0
     power_scalar: PowerScalar = 5.0
     strict: Annotated[bool, about("charge 32 bits for each number that devices report")] = False
+    reports: Annotated[WholeNumber, about("numbers that devices report beside the policy's")] = 0
     partial: ClassVar[bool] = True  # devices may be silent on some sub-channels
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         policy = Inversion(self.power_scalar) if self.amplitude is None else self.amplitude
         left = power_left(turn)
         reason = first_reasons(said, left)
-        able = reason == Reason.SCHEDULED
-        if self.screen is not None:
-            kept = self.screen(turn, said, fading, able)
-            reason[able & ~kept] = Reason.DROPPED
-            able = able & kept
+        keep(reason, self.screen, turn, said, fading)
+        able = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
         slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
         power, budget = (allowed_energy(self.alpha, left, u) for u in (1, slots))
-        loud = policy(Ask(turn, said, fading, able.astype(bool), power, budget))
+        loud = policy(Ask(turn, said, fading, able, power, budget))
         for why, who in loud.out.items():
             reason[(reason == Reason.SCHEDULED) & who] = why
-        side = float(_REAL_BITS * policy.reports) if self.strict else 0.0
+        side = float(_REAL_BITS * (self.reports + policy.reports)) if self.strict else 0.0
         needed = np.full(len(left), np.nan)
         needed[said.devices] = _needed(said, fading, loud)
         analog = Analog(loud.scalar, needed, budget, loud.amplitude, side=side)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.ranges import Positive, about
+import numpy as np
+
+from airfeel.ranges import NotNegative, Positive, about
 from airfeel.types import Delivery, Fading, Plan, Reading, Said, Turn
 
 
@@ -21,3 +23,21 @@ class Latency:
         self, turn: Turn, said: Said, fading: Fading, plan: Plan, delivery: Delivery
     ) -> Reading:
         return Reading({"latency": plan.slots * self.symbol_seconds})
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Column `energy_compute`: what training costs [W·slots], of each device that trained alike."""
+
+    compute: Annotated[NotNegative, about("energy of a device's training per round", "W·slots")]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("energy_compute",)
+
+    def __call__(
+        self, turn: Turn, said: Said, fading: Fading, plan: Plan, delivery: Delivery
+    ) -> Reading:
+        energy = np.zeros(turn.world.devices)
+        energy[said.devices] = self.compute
+        return Reading({"energy_compute": float(energy.sum())}, energy=energy)

@@ -14,7 +14,18 @@ from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.ranges import Each, about
 from airfeel.segments import air_slots
-from airfeel.types import BadInput, Fading, Happened, Plan, Reason, Said, Series, Turn, at_round
+from airfeel.types import (
+    BadInput,
+    Fading,
+    Happened,
+    Plan,
+    Reason,
+    Said,
+    Screen,
+    Series,
+    Turn,
+    at_round,
+)
 
 _ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 
@@ -65,18 +76,21 @@ class HybridPlan(Bounded):
     left of C·P̄_n. With α > 1 the latter is only known after the allocation: devices over it are
     dropped and the allocation is repeated. `thrifty` is explained at `Planner.fewer`.
 
-    allocate: shares the sub-channels of the digital part out.
+    allocate: shares the sub-channels of the digital part out. screen: who is kept of those who
+    trained, before the power rule; None for all.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
     alpha: Annotated[Each, about("aggressiveness, one or one for each device")] = 1.0
     schedule: Schedule = "power"
+    screen: Screen | None = None
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         limit = self.limit(turn, said.symbols.shape[1])
         needed = np.full(turn.world.devices, np.nan)
         needed[said.devices] = limit.needed(said.energy, fading.air_gain2[said.devices])
         reason = first_reasons(said, power_left(turn))
+        keep(reason, self.screen, turn, said, fading)
         reason[(reason == Reason.SCHEDULED) & ~limit.allows(needed)] = Reason.TOO_LOUD
         analog = Analog(limit.scalar, needed, limit.budget)
         planner = Planner(turn, said, fading, self.allocate, analog)
@@ -97,14 +111,17 @@ class DigitalPlan(Bounded):
     """Everyone who was invited speaks, digitally, with all of the remaining average power.
 
     allocate: shares the sub-channels out. schedule: who speaks; "power" is the same as "all" here.
+    screen: who is kept of those who trained; None for all.
     """
 
     schedule: Schedule = "all"
+    screen: Screen | None = None
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         if said.symbols.shape[1] and len(said.bits) and not said.bits.any():
             raise BadInput("scheme.plan = 'digital': the codec's values cost no bits; use 'free'")
         reason = first_reasons(said, power_left(turn))
+        keep(reason, self.screen, turn, said, fading)
         planner = Planner(turn, said, fading, self.allocate)
         return planner.plan(reason, self.schedule == "thrifty")
 
@@ -131,6 +148,21 @@ def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:
     reason[said.devices] = np.where(said.finite, Reason.SCHEDULED, Reason.NOT_FINITE)
     reason[power <= 0.0] = Reason.NO_POWER
     return reason
+
+
+def keep(reason: np.ndarray, screen: Screen | None, turn: Turn, said: Said, fading: Fading) -> None:
+    """Drop, in place, those of the scheduled whom a screen does not keep.
+
+    Args:
+        reason: of each of the N devices.
+        screen: says who is kept; None for all.
+        turn: the round.
+        said: what the invited devices would say.
+        fading: the sky, as it is believed.
+    """
+    if screen is not None:
+        able = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
+        reason[able & ~screen(turn, said, fading, able)] = Reason.DROPPED
 
 
 @dataclass(frozen=True)

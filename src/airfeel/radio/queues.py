@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64
 from airfeel.radio.air import needed_energy
 from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons
 from airfeel.radio.remaining import power_left
-from airfeel.ranges import Positive, about
+from airfeel.ranges import NotNegative, Positive, about
 from airfeel.segments import air_slots
 from airfeel.types import Fading, Happened, Invited, Plan, Reason, Said, Series, Turn, at_round
 
@@ -18,6 +18,10 @@ Weight = Annotated[Positive, about("V, what hearing devices is worth beside ener
 Objective = Annotated[
     Literal["bound", "count"],
     about("what hearing k devices saves: the bound a/k + b/k², or the same for each (ICC 2020)"),
+]
+Constants = Annotated[
+    Literal["equal", "measured"],
+    about("a and b of the bound: both 1, or of the norms and the noise of late rounds"),
 ]
 WEIGHT = 100.0  # among 20 devices the eleventh is worth 1.1
 
@@ -27,18 +31,21 @@ def worth_hearing(
     able: Bool[np.ndarray, "N"],
     weight: float,
     objective: str = "bound",
+    bound: tuple[float, float] = (1.0, 1.0),
 ) -> Bool[np.ndarray, "N"]:
-    """The set S that minimises V·f(|S|) + Σ_{n∈S} price_n, f(k) = 1/k + 1/k², f(0) = ∞.
+    """The set S that minimises V·f(|S|) + Σ_{n∈S} price_n, f(k) = a/k + b/k², f(0) = ∞.
 
-    Sun, Zhou, Niu, Gündüz 2022 (arXiv:2106.00490), drift plus penalty; the constants of f are this
-    project's. The optimum is a prefix of the devices in order of price (ties: lower index); among
-    equally good ones the longest. With objective "count" all of price ≤ V are taken.
+    Sun, Zhou, Niu, Gündüz 2022 (arXiv:2106.00490), drift plus penalty; a = b = 1 is this project's
+    choice, see `measured_bound` for another. The optimum is a prefix of the devices in order of
+    price (ties: lower index); among equally good ones the longest. With objective "count" all of
+    price ≤ V are taken.
 
     Args:
         price: q_n·Ê_n/A_n, what a device's energy costs.
         able: who can be heard at all.
         weight: V.
         objective: "bound" or "count".
+        bound: a and b.
 
     >>> worth_hearing(np.array([0.0, 50.0, 900.0]), np.ones(3, dtype=bool), 100.0).tolist()
     [True, True, False]
@@ -49,9 +56,30 @@ def worth_hearing(
     chosen = np.zeros(len(price), dtype=bool)
     if len(order):
         k = np.arange(1, len(order) + 1)
-        total = weight * (1.0 / k + 1.0 / k**2) + np.cumsum(price[order])
+        a, b = bound
+        total = weight * (a / k + b / k**2) + np.cumsum(price[order])
         chosen[order[: len(total) - int(np.argmin(total[::-1]))]] = True
     return chosen
+
+
+def measured_bound(
+    norm2: Float64[np.ndarray, "_"], symbols: int, noise: float, scalar: float
+) -> tuple[float, float]:
+    """a = mean ‖analog part‖² and b = K·σ0²/σ_t², both over a + b; 1 and 1 where nothing is known.
+
+    Args:
+        norm2: squared norms of analog parts.
+        symbols: K.
+        noise: σ0² [W].
+        scalar: σ_t.
+
+    >>> measured_bound(np.array([2.0, 4.0]), 10, 0.4, 2.0)
+    (0.75, 0.25)
+    """
+    a = float(norm2.mean()) if len(norm2) else 0.0
+    b = symbols * noise / scalar**2 if scalar > 0.0 else 0.0
+    whole = a + b
+    return (a / whole, b / whole) if 0.0 < whole < np.inf else (1.0, 1.0)
 
 
 def queue_after(
@@ -81,35 +109,45 @@ class EnergyQueue:
     out. The set is that of `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase.
 
     The plan still drops who cannot afford the air: to schedule all who were invited, use
-    scheme.schedule = "all".
+    scheme.schedule = "all". With `compute` everyone who trains spends that, too: it enters Ê_n, and
+    the books by a meter of its own.
 
     Carried: `queue` [N], 0 at first; `norm` [N], squared; NaN: never trained; `span`, U of the last
-    round that was not idle.
+    round that was not idle; with measured constants `symbols`, K of the last round.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
     weight: Weight = WEIGHT
     objective: Objective = "bound"
+    constants: Constants = "equal"
+    compute: Annotated[NotNegative, about("energy of a device's training per round", "W·slots")] = (
+        0.0
+    )
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         carry, able = turn.state.carry, power_left(turn) > 0.0
         norm2 = np.asarray(carry["norm"])
         if np.isnan(norm2).all():
             return Invited(able)
-        norm2 = np.where(np.isnan(norm2), np.nanmean(norm2), norm2)
+        known = norm2[~np.isnan(norm2)]
+        norm2 = np.where(np.isnan(norm2), known.mean(), norm2)
         scalar = at_round(self.power_scalar, turn.round)
         with np.errstate(divide="ignore"):
             inverse = (1.0 / fading.air_gain2).mean(axis=1)
-        energy = scalar**2 * norm2 * inverse
+        energy = self.compute + scalar**2 * norm2 * inverse
         price = carry["queue"] * energy / (turn.world.power * float(carry["span"]))
         met = able & np.isfinite(energy)
         price = np.where(met, price, 0.0)
-        return Invited(worth_hearing(np.asarray(price), met, self.weight, self.objective))
+        bound = 1.0, 1.0
+        if self.constants == "measured":
+            bound = measured_bound(known, int(carry["symbols"]), fading.noise, scalar)
+        return Invited(worth_hearing(price, met, self.weight, self.objective, bound))
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
         """Nobody owes anything, and nobody has trained."""
         n = turn.world.devices
-        return {"queue": np.zeros(n), "norm": np.full(n, np.nan), "span": np.array(1.0)}
+        begun = {"queue": np.zeros(n), "norm": np.full(n, np.nan), "span": np.array(1.0)}
+        return begun | self._counted(0)
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """Queues after a round that was not idle; norms of all who trained."""
@@ -120,7 +158,11 @@ class EnergyQueue:
         if not happened.idle:
             span = np.array(float(max(happened.costs.slots_air, 1)))
             queue = queue_after(queue, happened.costs.energy, turn.world.power * span)
-        return {"queue": queue, "norm": norm, "span": span}
+        return {"queue": queue, "norm": norm, "span": span} | self._counted(said.symbols.shape[1])
+
+    def _counted(self, symbols: int) -> dict[str, np.ndarray]:
+        """K, where the bound is measured."""
+        return {"symbols": np.array(symbols)} if self.constants == "measured" else {}
 
 
 @dataclass(frozen=True)
@@ -138,6 +180,7 @@ class Drift(Bounded):
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
     weight: Weight = WEIGHT
     objective: Objective = "bound"
+    constants: Constants = "equal"
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         analog = self._analog(turn, said, fading)
@@ -148,7 +191,11 @@ class Drift(Bounded):
         allowance = analog.budget if said.symbols.shape[1] else np.ones(len(able))
         needed = np.where(able, analog.needed, 0.0)
         price = np.asarray(turn.state.carry["queue"]) * needed / allowance
-        kept = worth_hearing(price, able, self.weight, self.objective)
+        bound = 1.0, 1.0
+        if self.constants == "measured":
+            norm2 = said.energy[able[said.devices]].sum(axis=1)
+            bound = measured_bound(norm2, said.symbols.shape[1], fading.noise, analog.scalar)
+        kept = worth_hearing(price, able, self.weight, self.objective, bound)
         reason[able & ~kept] = Reason.DROPPED
         return Planner(turn, said, fading, self.allocate, analog).plan(reason)
 

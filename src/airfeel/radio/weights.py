@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 
-from airfeel.types import Said
+from airfeel.types import Codec, Said, Turn
 
 
 def by_samples(samples: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
@@ -19,6 +19,18 @@ def by_samples(samples: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
     array([0.5, 1.5])
     """
     return len(samples) * samples / samples.sum()
+
+
+def gather(turn: Turn, codec: Codec, said: Said) -> Said:
+    """What devices say once all are ready: as a codec that has a `gather` makes it then, weighed.
+
+    Args:
+        turn: the round; knows the devices' weights.
+        codec: may look at what all would say before anybody speaks, and change it.
+        said: by n devices.
+    """
+    together = getattr(codec, "gather", None)
+    return weigh(said if together is None else together(said), turn.world.weights)
 
 
 def weigh(said: Said, weights: Float64[np.ndarray, "N"] | None) -> Said:

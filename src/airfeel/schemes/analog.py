@@ -21,7 +21,7 @@ def analog(s: Settings) -> Scheme:
         invite=s.invite("everyone"),
         learn=s.learn,
         codec=Whole(s.memory),
-        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power"),
+        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen),
         transmit=Hybrid(),
         step=s.step,
         meters=s.meters,

@@ -6,11 +6,12 @@ from typing import Annotated
 from airfeel.compress.codecs import Whole, Whom
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.radio.amplitude import THRESHOLD, ByHand, Threshold, Truncated
+from airfeel.radio.centred import Centred
 from airfeel.radio.invite import Interior
 from airfeel.ranges import Share, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import Settings
-from airfeel.types import Invite, Memory, Scheme
+from airfeel.types import Codec, Invite, Memory, Scheme
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Options:
     threshold: Threshold = THRESHOLD
     power_scalar: ByHand = None
     divide: Whom = "heard"
+    center: Annotated[bool, about("the mean of the devices' means goes apart")] = False
     interior: Annotated[Share, about("share of devices that are invited, strongest first")] = 1.0
     alternating: Annotated[bool, about("invite all devices in every other round")] = False
 
@@ -48,8 +50,10 @@ def airfl_mem(s: Settings) -> Scheme:
 
 def _truncated(s: Settings, name: str, memory: Memory) -> Scheme:
     own = s.read(Options)
-    codec = Whole(s.memory_or(memory), own.divide)
+    codec: Codec = Whole(s.memory_or(memory), own.divide)
+    codec = Centred(codec) if own.center else codec
     invite: Invite | None = None
     if own.interior < 1.0 and s.inviting is None:
         invite = Interior(own.interior, own.alternating)
-    return over_the_air(s, name, codec, Truncated(own.threshold, own.power_scalar), invite)
+    policy = Truncated(own.threshold, own.power_scalar)
+    return over_the_air(s, name, codec, policy, invite, reports=int(own.center))

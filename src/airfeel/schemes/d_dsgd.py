@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from airfeel.compress.extremes import Extremes
+from airfeel.compress.norms import Normed
 from airfeel.radio.digital import Orthogonal
-from airfeel.radio.grants import Granted, RealRates, WindowPlan
+from airfeel.radio.grants import Entries, Granted, RealRates, WindowPlan
 from airfeel.ranges import Count, about
 from airfeel.schemes.settings import Settings
 from airfeel.segments import air_slots
-from airfeel.types import Scheme
+from airfeel.types import Codec, Scheme
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Options:
         Literal["complex", "real"], about("both quadratures carry bits, or one (the paper)")
     ] = "complex"
     best: Annotated[bool, about("one device per round, of largest capacity")] = False
+    entries: Entries = "equal"
 
 
 def d_dsgd(s: Settings) -> Scheme:
@@ -38,14 +40,15 @@ def d_dsgd(s: Settings) -> Scheme:
     """
     own = s.read(Options)
     window = own.slots or air_slots(round(s.dim / 2), s.subchannels)
-    invite = Granted(s.invite("random"), s.dim, window, own.best, s.allocate)
+    asked = s.invite("random" if s.screen is None else "everyone")
+    codec: Codec = Extremes(s.dim, memory=s.memory)
     return Scheme(
         name="d-dsgd",
         fade=s.fade if own.capacity == "complex" else RealRates(s.fade),
-        invite=invite,
+        invite=Granted(asked, s.dim, window, own.best, s.allocate, own.entries),
         learn=s.learn,
-        codec=Extremes(s.dim, memory=s.memory),
-        plan=WindowPlan(s.allocate, window, s.screen),
+        codec=Normed(codec) if own.entries == "norm" else codec,
+        plan=WindowPlan(s.allocate, window, s.screen, own.entries),
         transmit=Orthogonal(),
         step=s.step,
         meters=s.meters,

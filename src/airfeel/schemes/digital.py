@@ -7,14 +7,14 @@ from airfeel.types import Codec, Scheme
 
 
 def digital(s: Settings, name: str, codec: Codec) -> Scheme:
-    """Random devices say all of a codec's words digitally, on sub-channels of their own."""
+    """Random devices, or all where a screen chooses, speak on sub-channels of their own."""
     return Scheme(
         name=name,
         fade=s.fade,
-        invite=s.invite("random"),
+        invite=s.invite("random" if s.screen is None else "everyone"),
         learn=s.learn,
         codec=codec,
-        plan=DigitalPlan(s.allocate, s.schedule or "all"),
+        plan=DigitalPlan(s.allocate, s.schedule or "all", s.screen),
         transmit=Orthogonal(),
         step=s.step,
         meters=s.meters,

@@ -8,7 +8,12 @@ from airfeel.types import Codec, Invite, Scheme
 
 
 def over_the_air(
-    s: Settings, name: str, codec: Codec, amplitude: Policy, invite: Invite | None = None
+    s: Settings,
+    name: str,
+    codec: Codec,
+    amplitude: Policy,
+    invite: Invite | None = None,
+    reports: int = 0,
 ) -> Scheme:
     """Everyone with power left trains; the policy says who speaks, and how loud."""
     return Scheme(
@@ -24,6 +29,7 @@ def over_the_air(
             alpha=s.alpha,
             power_scalar=s.power_scalar,
             strict=s.strict_bits,
+            reports=reports,
         ),
         transmit=Hybrid(),
         step=s.step,

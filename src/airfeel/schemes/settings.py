@@ -54,7 +54,8 @@ class Settings:
 
     def invite(self, default: str) -> Invite:
         """Who is invited to train: what the settings say, or the scheme's default."""
-        invite: Invite = INVITES.make(self.inviting or default, scheduled=self.scheduled)
+        facts = {"scheduled": self.scheduled, "power_scalar": self.power_scalar}
+        invite: Invite = INVITES.make(self.inviting or default, **facts)
         return invite
 
     def mask_or(self, default: Mask) -> Mask:

@@ -20,7 +20,7 @@ def tcs_h(s: Settings) -> Scheme:
             mask=s.mask,
             memory=s.memory,
         ),
-        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power"),
+        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen),
         transmit=Hybrid(),
         step=s.step,
         meters=s.meters,

@@ -58,7 +58,7 @@ class Invited:
     """Who trains, and what each may send where that is granted beforehand."""
 
     who: Bool[np.ndarray, "N"]  # devices that train
-    grant: Float64[np.ndarray, "N"] | None = None  # in a unit that codec and invitation share
+    grant: Float64[np.ndarray, "N *g"] | None = None  # in units that codec and invitation share
 
 
 @dataclass(frozen=True)

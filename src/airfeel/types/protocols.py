@@ -153,7 +153,7 @@ class Codec(Protocol):
         agreed: Agreed,
         devices: Int64[np.ndarray, "n"],
         dice: Float64[np.ndarray, "n W"],
-        grant: Float64[np.ndarray, "N"] | None = None,
+        grant: Float64[np.ndarray, "N *g"] | None = None,
     ) -> Words: ...
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded: ...
 

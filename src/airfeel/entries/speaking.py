@@ -1,0 +1,49 @@
+"""Who is kept of those who trained, and how loud each is over the air, by name."""
+
+from airfeel.catalogue import Catalogue, Entry
+
+AMPLITUDES = Catalogue(
+    "amplitudes (how loud)",
+    "scheme.amplitude",
+    {
+        "inversion": Entry(
+            "airfeel.radio.amplitude:Inversion", "σ_t/h; who cannot afford it is out (tcs-h)"
+        ),
+        "truncated": Entry(
+            "airfeel.radio.amplitude:Truncated",
+            "σ_t/h where a gain is not weak, within an expected power (baa, airfl-mem)",
+        ),
+        "affordable": Entry(
+            "airfeel.radio.amplitude:Affordable",
+            "σ_t/h on the best sub-channels that a device can afford",
+        ),
+        "precoded": Entry(
+            "airfeel.radio.amplitude:Precoded",
+            "the same at what the largest norm of the round allows (cotaf)",
+        ),
+        "own": Entry(
+            "airfeel.radio.amplitude:Own", "inversion with all that each device may spend (a-dsgd)"
+        ),
+        "statistical": Entry(
+            "airfeel.radio.square_law:Statistical", "mean gains alone are inverted (ncairfl, reed)"
+        ),
+        "flat": Entry("airfeel.radio.amplitude:Flat", "the same everywhere, no inversion (gbma)"),
+    },
+    makes="airfeel.radio.loudness:Policy",
+)
+SCREENS = Catalogue(
+    "screens (who is kept of those who trained)",
+    "scheme.screen",
+    {
+        "bc": Entry("airfeel.radio.screens:BestCapacity", "devices that could send most"),
+        "bn2": Entry("airfeel.radio.screens:LargestNorm", "devices of largest updates"),
+        "bc-bn2": Entry(
+            "airfeel.radio.screens:CapacityThenNorm",
+            "of those who could send most, largest updates",
+        ),
+        "bn2-c": Entry(
+            "airfeel.radio.screens:LargestReach", "devices that could say most, each alone"
+        ),
+    },
+    makes="airfeel.types:Screen",
+)
