@@ -8,7 +8,7 @@ from torch import Tensor
 
 from airfeel.compress.masks import overlap
 from airfeel.radio.air import analog_energy, segment_energy
-from airfeel.radio.packets import own_slots
+from airfeel.radio.packets import digital_slots, own_slots
 from airfeel.segments import air_slots
 from airfeel.types import (
     BadInput,
@@ -90,12 +90,10 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
         energy[who] = analog_energy(said, fading, plan, spoken)
     own = own_slots(said, fading, plan)
     energy += own * plan.power.sum(axis=1)
-    digital = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
-    digital = max(digital, plan.window)
     analog = plan.scalar > 0.0 and len(who) > 0
     return Costs(
         slots_air=air_slots(said.symbols.shape[1], m, said.lanes) if analog else 0,
-        slots_digital=digital,
+        slots_digital=digital_slots(said, fading, plan),
         bits=_total(bits[who]),
         energy=energy,
     )

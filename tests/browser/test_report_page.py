@@ -6,10 +6,14 @@ import json
 import re
 import shutil
 
+import numpy as np
 import pytest
 
+import airfeel
+from airfeel.experiment import record
 from airfeel.experiment.report import runs
 from airfeel.experiment.report.write import write
+from small import small
 from stored import store_some, unsealed
 from waiting import until
 
@@ -161,6 +165,31 @@ def test_the_inspector_shows_the_sky_the_owners_and_the_water(page):
     levels = [floor + power for floor, power in zip(*bars, strict=True) if power > 0]
     assert len(bars[0]) == owned.count(device)
     assert max(levels) == pytest.approx(min(levels), rel=1e-4)  # water stands level
+
+
+def test_the_inspector_shows_belief_beside_truth_and_who_was_lost(browser, tmp_path):
+    e = small("tcs-d", csi={"error": 0.3}, run={"record_every": 1}, training={"rounds": 3})
+    airfeel.run(e, tmp_path / "run")
+    kept = [record.read(path) for path in record.paths(tmp_path / "run")]
+    at = next(i for i, each in enumerate(kept) if each.lost.any() and not each.lost.all())
+    groups, spare = runs.load([tmp_path / "run"])
+    browser.get(write(groups, tmp_path, ["html"], spare)[0].as_uri())
+    for _ in range(at):
+        find(browser, "#inspector-next").click()
+    seen = kept[at]
+    why = browser.find_elements(By.CSS_SELECTOR, "#inspector-table tbody td:nth-child(2)")
+    for n, cell in enumerate(why):
+        assert ("its packet was lost after 1 try: met less than believed" in cell.text) == bool(
+            seen.lost[n]
+        )
+        assert cell.text.startswith("✓" if seen.plan.active[n] and not seen.lost[n] else "✗")
+    table = browser.execute_script("return charts.sky.table()")
+    assert table["head"][2:4] == ["gain |h|", "met"]
+    shown = np.array([row[2:4] for row in table["rows"]]).reshape(*seen.fading.gain.shape, 2)
+    np.testing.assert_allclose(shown[..., 0], seen.fading.gain, rtol=1e-6)
+    np.testing.assert_allclose(shown[..., 1], seen.fading.truth, rtol=1e-6)
+    assert not np.allclose(shown[..., 0], shown[..., 1])
+    assert browser.get_log("browser") == []
 
 
 def test_a_table_is_behind_every_chart_and_comes_as_csv(page, tmp_path):

@@ -16,9 +16,17 @@ def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
     read = [record.read(p) for p in record.paths(tmp_path)]
     assert [r.round for r in read] == [1, 2, 3]
     for found, report in zip(read, reports, strict=True):
-        sky = dataclasses.replace(report.fading, mean2=None, moments=None)  # known before the run
+        assert report.fading.mean2 is not None  # the settings of an ideal sky tell it
+        sky = dataclasses.replace(report.fading, mean2=None, moments=None)
         assert same(found.fading, sky)
         assert same(found.plan, report.plan)
+
+
+def test_a_real_sky_is_recorded_with_its_means(tmp_path):
+    report = play_small("tcs-h", 1, csi={"error": 0.1}, radio={"mean_gain": (0.5,) * 6})[0][2]
+    found = record.read(record.save(tmp_path, report)).fading
+    assert found.mean2.tolist() == [1.0] * 6
+    np.testing.assert_array_equal(found.relative, report.fading.relative)
 
 
 def same(a, b):

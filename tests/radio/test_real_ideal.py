@@ -2,6 +2,7 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 import airfeel
@@ -22,6 +23,9 @@ ZEROS = [
     ["link.margin_db=0", "link.gap_db=0", "link.transmissions=3"],
     ["link.subcarriers=12", "link.cp_seconds=1e-6"],
     ["cell.radius=50"],
+    ["radio.correlation=gauss-markov", "radio.rho=0"],
+    ["radio.antennas=1", "radio.receiver=zf-sum"],
+    ["radio.antennas=1", "radio.receiver=centroid"],
 ]
 ROUNDS = ["training.rounds=2", "training.local_steps=2", "radio.power_scalar=0.5"]
 REFUSED = {
@@ -55,6 +59,9 @@ def test_a_zero_that_is_given_keeps_the_model_to_the_bit(ideal, scheme, given):
     assert bits(run) == bits(ideal[scheme])
     if given[-1] != "link.transmissions=3":
         assert list(run.rounds) == list(ideal[scheme].rounds)
+    for name, wanted in ideal[scheme].rounds.items():
+        if name != "seconds":
+            assert np.array_equal(run.rounds[name], wanted, equal_nan=True), name
 
 
 def test_sections_at_their_default_are_in_no_file_and_no_name():

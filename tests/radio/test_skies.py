@@ -258,6 +258,19 @@ def test_taps_longer_than_the_prefix_are_refused():
         build(small(radio=radio, link={"subcarriers": 12}))
 
 
+def test_timing_and_the_last_tap_must_fit_into_the_prefix_together(tmp_path):
+    """Each of them would: 3.9 µs of taps (TDL-A of 400 ns) beside ±0.5 µs in 4.7 µs."""
+    taps = {"fading": "tdl", "delay_spread": 4e-7}
+    file = tmp_path / "paths.npz"
+    delay = np.array([[1e-5, 1e-5 + 3.9e-6]] * 6)  # what is common to all paths does not count
+    np.savez(file, amplitude=np.ones((6, 2), complex), delay=delay)
+    for radio in (taps, {"fading": "trace", "trace": str(file)}):
+        build(small(radio=radio, link={"subcarriers": 12}))
+        build(small(radio=radio, sync={"timing": 5e-7}))
+        with pytest.raises(BadInput, match=r"^sync.timing = 5e-07: the last tap at 3.*waveform"):
+            build(small(radio=radio, link={"subcarriers": 12}, sync={"timing": 5e-7}))
+
+
 def test_subcarriers_widen_subchannels():
     """S·Δ = S/(S·T_s − prefix): 12 sub-carriers of 15 kHz in a slot of 5.95 µs."""
     slot = (1 / 15e3 + 4.7e-6) / 12

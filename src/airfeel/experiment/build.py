@@ -261,6 +261,6 @@ def _draw(e: Experiment) -> Draw:
     if radio.trace is not None:
         facts["file"] = radio.trace
     draw: Draw = FADINGS.make(radio.fading, **facts)
-    refuse_long(e, getattr(draw, "longest", 0.0))
+    refuse_long(e, draw)
     motion = radio.speed, radio.carrier, radio.round_seconds
     return correlate(draw, radio.correlation, *motion, radio.rho)

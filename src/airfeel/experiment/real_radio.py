@@ -14,6 +14,7 @@ from airfeel.radio.clocks import Clocks
 from airfeel.radio.doppler import doppler_shift
 from airfeel.radio.fading import Sky, moments_of
 from airfeel.radio.mcs import mcs_table
+from airfeel.radio.meters import Coherence, Heard
 from airfeel.radio.real import RealCosts, RealPlan, Sounded
 from airfeel.radio.real_sky import RealSky
 from airfeel.radio.sounding import Sounding
@@ -49,19 +50,34 @@ def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
     """The scheme with real parts around its own; the very scheme where radio or scheme is ideal."""
     fade = scheme.fade
     real = _real(fade)
-    if getattr(scheme.plan, "free", False) or (real is None and lanes(e) == 1):
+    if getattr(scheme.plan, "free", False):
         return scheme
+    if e.cell.model != "none":
+        scheme = replace(scheme, meters=(*scheme.meters, Heard()))
+    if real is None and lanes(e) == 1:
+        return scheme if e.radio.correlation == "block" else _moving(e, scheme)
     seen = real is not None and real.antennas.count > 1  # a beam is made of all devices
     blind = getattr(scheme.invite, "blind", False) and not seen
     if real is not None and real.pilots and not blind:
         fade = replace(real, everyone=True) if fade is real else fade
-    return replace(
+    costs = RealCosts(e.csi.magnitude_bits + e.csi.phase_bits)
+    around = replace(
         scheme,
         fade=fade,
         invite=Sounded(scheme.invite),
         plan=RealPlan(scheme.plan),
-        meters=(*scheme.meters, RealCosts()),
+        meters=(*scheme.meters, costs),
     )
+    return _moving(e, around)
+
+
+def _moving(e: Experiment, scheme: Scheme) -> Scheme:
+    """The scheme whose rows tell how far the channel changes within a round, where it does."""
+    if not e.radio.speed:
+        return scheme
+    doppler = doppler_shift(e.radio.speed, e.radio.carrier)
+    meter = Coherence(doppler, e.radio.symbol_seconds)
+    return replace(scheme, meters=(*scheme.meters, meter))
 
 
 def refuse_replaced(e: Experiment, asked: Fade, scheme: Scheme) -> None:
@@ -144,15 +160,19 @@ def _antennas(e: Experiment) -> Antennas:
     return made
 
 
-def refuse_long(e: Experiment, longest: float) -> None:
-    """Refuse taps [s] that a prefix does not hold together with twice the timing error."""
-    s, prefix = e.link.subcarriers, e.link.cp_seconds
-    if s > 1 and longest + 2.0 * e.sync.timing > prefix:
-        raise BadInput(
-            f"radio.delay_spread = {e.radio.delay_spread}: the last tap at {longest:.3g} s and "
-            f"twice sync.timing must be within link.cp_seconds = {prefix}; beyond it only "
-            "`airfeel waveform` is true"
-        )
+def refuse_long(e: Experiment, draw: object) -> None:
+    """Refuse a sky whose taps a prefix does not hold together with twice the timing error."""
+    prefix, timing = e.link.cp_seconds, e.sync.timing
+    longest = float(getattr(draw, "longest", 0.0)) if e.link.subcarriers > 1 else 0.0
+    if e.link.subcarriers == 1 or longest + 2.0 * timing <= prefix:
+        return
+    spread = f"radio.delay_spread = {e.radio.delay_spread}"
+    taps = spread if e.radio.trace is None else f"radio.trace = {quote(e.radio.trace)}"
+    raise BadInput(
+        f"{taps if longest > prefix else f'sync.timing = {timing}'}: the last tap at "
+        f"{longest:.3g} s and twice sync.timing must be within link.cp_seconds = {prefix}; beyond "
+        "the guard only `airfeel waveform` is true"
+    )
 
 
 def width(e: Experiment) -> float:

@@ -23,9 +23,9 @@ _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
 )
 _MAYBE = dict.fromkeys(("amplitude", "share", "truth", "air", "silent"), "NM") | dict.fromkeys(
-    ("most_tries", "tries", "lost"), "N"
+    ("most_tries", "tries", "lost", "mean2"), "N"
 )  # in rounds that have them
-_SKY = ("truth", "air", "silent")
+_SKY = ("truth", "air", "silent", "mean2")
 _LATER = ("side",)  # facts that came later: left out while they are 0
 
 
@@ -47,6 +47,8 @@ def save(folder: Path, report: Report) -> Path:
     """
     plan = {f.name: getattr(report.plan, f.name) for f in dataclasses.fields(report.plan)}
     plan |= {"gain": report.fading.gain} | {name: getattr(report.fading, name) for name in _SKY}
+    if all(plan[name] is None for name in ("truth", "air", "silent")):
+        del plan["mean2"]  # an ideal sky: its settings tell
     if report.fading.truth is not None:
         plan["tries"], plan["lost"] = attempts(report.fading, report.plan)
     arrays = {k: v for k, v in plan.items() if k in _SHAPES or (k in _MAYBE and v is not None)}

@@ -16,7 +16,7 @@ from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.errors import shorten
-from airfeel.experiment import notebook, origin, space, starving
+from airfeel.experiment import nearness, notebook, origin, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load_stored
@@ -154,6 +154,7 @@ def _carry_out(
         everyone = (*watchers, *_loggers(e, folder), starving.Watch())
         played = Loop(e, setup, make, store, everyone, signals).play()
     starving.tell(starving.verdict(e, played.columns))
+    starving.tell(nearness.verdict(e, setup.facts, played.summary))
     return Run(e, played.columns, played.summary, played.theta, folder)
 
 

@@ -191,8 +191,9 @@ class Radio(Section):
     allocator_seconds: Positive = Field(
         10.0, description="time limit of allocator = exact in a round"
     )
-    symbol_seconds: Annotated[Positive, Changes.LOOKS] = Field(
-        1e-6, description="length of a slot, for energy in joules"
+    symbol_seconds: Positive = Field(
+        1e-6,
+        description="T_s, length of a slot: joules, width of a sub-channel, clocks, a cell's noise",
     )
     meters: tuple[Annotated[Choice, named(METERS)], ...] = later(
         (), description="further costs to be read"

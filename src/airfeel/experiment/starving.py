@@ -26,7 +26,7 @@ Columns = Mapping[str, np.ndarray]  # of rounds.csv
 
 
 class Starving(UserWarning):
-    """Nobody is heard in many rounds."""
+    """Nobody is heard in many rounds, or somebody in hardly any."""
 
 
 @dataclass(frozen=True)

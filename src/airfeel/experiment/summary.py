@@ -47,7 +47,7 @@ def summarise(
         "energy_joules": energy * e.radio.symbol_seconds,
         "allocation_gap": float(state.carry.get("gap", math.nan)),
     }
-    return {
+    told = {
         "scheme": setup.facts.get("scheme", e.scheme.name),
         "reason": reason.value,
         "rounds": int(columns["round"][-1]),
@@ -60,3 +60,9 @@ def summarise(
         "seconds": float(columns["seconds"].sum()),
         "fingerprint": fingerprint(e),
     } | {k: v if math.isfinite(v) else None for k, v in numbers.items()}
+    return told | _heard(state)
+
+
+def _heard(state: State) -> Facts:
+    """In how many rounds each device spoke, where that is counted: in a cell."""
+    return {"heard": state.carry["heard"].tolist()} if "heard" in state.carry else {}

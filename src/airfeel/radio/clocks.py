@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 
 from airfeel.radio.gaussian import normal
+from airfeel.radio.profiles import frequencies
 from airfeel.types import Turn
 
 
@@ -76,12 +77,3 @@ class Offsets:
         """
         f = frequencies(subchannels, width)
         return 2.0 * np.pi * slot_seconds * (self.cfo[:, None] - f * self.clock[:, None])
-
-
-def frequencies(subchannels: int, width: float) -> Float64[np.ndarray, "{subchannels}"]:
-    """f_m = (m − ⌊M/2⌋)·width, the middle of each sub-channel [Hz].
-
-    >>> frequencies(4, 2.0).tolist()
-    [-4.0, -2.0, 0.0, 2.0]
-    """
-    return width * (np.arange(subchannels) - subchannels // 2)

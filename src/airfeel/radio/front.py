@@ -1,5 +1,6 @@
 """Values on the air through real radios: clipping, converters, phases that are off and turn."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,35 +51,54 @@ def clipped_energy(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray
     return np.array([np.minimum(p, peak).sum() for p in _powers(said, fading, plan)])
 
 
-def superposed(
-    said: Said, fading: Fading, plan: Plan, *, exact: bool = False
-) -> Float64[np.ndarray, "S"]:
+def superposed(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "S"]:
     """What arrives without noise: Σ_n of what devices send, times air·residual, in device order.
 
-    A device inverts, clips and converts; then the channel turns and scales each element. With
-    `exact` it does not: what was meant to arrive.
+    A device inverts, clips and converts; then the channel turns and scales each element.
 
     Args:
         said: symbols [n S] of the n devices.
         fading: gains [N M] that devices invert, what an inverted unit becomes, and the radios.
         plan: who speaks, and how loud.
-        exact: whether every inverted unit arrives as 1.
     """
-    front, values = fading.front or _IDEAL, said.symbols.shape[1]
-    grid = Grid.of(said, front)
-    amplitude, scale = plan.loudness(fading.air_gain), _scale(said, fading, plan)
+    grid = Grid.of(said, fading.front or _IDEAL)
     total = np.zeros(len(grid.place), dtype=np.complex128)
+    for n, sent in _elements(said, fading, plan, grid):
+        total += sent * _met(n, fading, grid)
+    return grid.values(total, said.symbols.shape[1])
+
+
+def arrived_and_meant(
+    said: Said, fading: Fading, plan: Plan
+) -> tuple[Float64[np.ndarray, "S"], Float64[np.ndarray, "S"]]:
+    """That sum, and what it would be if every inverted unit arrived as 1; arguments as there."""
+    grid = Grid.of(said, fading.front or _IDEAL)
+    total, meant = np.zeros((2, len(grid.place)), dtype=np.complex128)
+    for n, sent in _elements(said, fading, plan, grid):
+        total += sent * _met(n, fading, grid)
+        meant += sent * fading.air_gain[n, grid.channel]
+    values = said.symbols.shape[1]
+    return grid.values(total, values), grid.values(meant, values)
+
+
+def _elements(
+    said: Said, fading: Fading, plan: Plan, grid: "Grid"
+) -> Iterator[tuple[int, Complex128[np.ndarray, "E"]]]:
+    """Each device that speaks, and what it sends on each element: inverted, clipped, converted."""
+    front, values = fading.front or _IDEAL, said.symbols.shape[1]
+    amplitude, scale = plan.loudness(fading.air_gain), _scale(said, fading, plan)
     for row in np.flatnonzero(plan.active[said.devices]):
         n = int(said.devices[row])
         sent = _double(said.symbols[row]) * by_value(amplitude[n], values, said.lanes)
         if scale is not None:
             sent *= scale[row]
-        sent = convert(sent, front.dac_bits, front.loading)
-        arriving = (fading.air_gain if exact else fading.arriving)[n, grid.channel]
-        if not exact:
-            arriving = arriving * grid.turns(n, fading, front)
-        total += grid.elements(sent) * arriving
-    return grid.values(total, values)
+        yield n, grid.elements(convert(sent, front.dac_bits, front.loading))
+
+
+def _met(n: int, fading: Fading, grid: "Grid") -> np.ndarray:
+    """What each element of a device is multiplied by on its way."""
+    turned = grid.turns(n, fading, fading.front or _IDEAL)
+    return np.asarray(fading.arriving[n, grid.channel] * turned)
 
 
 def convert(
@@ -162,7 +182,8 @@ def _powers(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "n U"
     power = np.zeros((len(said.devices), slots))
     for row in range(len(power)):
         sent = _double(said.symbols[row]) * by_value(amplitude[row], values, said.lanes)
-        power[row] = np.bincount(grid.place, np.square(np.abs(grid.elements(sent))), slots)
+        square = np.square(sent if said.lanes == 1 else np.abs(grid.elements(sent)))
+        power[row] = np.bincount(grid.place, square, slots)
     return power
 
 

@@ -4,9 +4,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from airfeel.radio.power import needed_slots, rates
+from airfeel.radio.rounding import SPENT
 from airfeel.types import Fading, Plan, Said
-
-_ROUNDING = 1.0 - 1e-12  # a rate that is met but for rounding is met
 
 
 def chosen_rates(
@@ -69,7 +68,7 @@ def attempts(fading: Fading, plan: Plan) -> tuple[Int64[np.ndarray, "N"], Bool[n
     if fading.truth is None:
         return tries, np.zeros(len(tries), dtype=bool)
     who = np.flatnonzero(talking)
-    asked, borne = plan.rate[who] * _ROUNDING, met_rates(plan.power[who], fading, who)
+    asked, borne = plan.rate[who] * SPENT, met_rates(plan.power[who], fading, who)
     most = np.full(len(who), 1 if fading.link is None else fading.link.transmissions)
     if plan.most_tries is not None:
         most = np.minimum(most, plan.most_tries[who])
@@ -94,6 +93,19 @@ def first_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "
     who = np.flatnonzero(plan.batch >= 0)
     own[who] = needed_slots(chosen_rates(plan.power[who], fading, who), bits[who])
     return own
+
+
+def digital_slots(said: Said, fading: Fading, plan: Plan) -> int:
+    """U[l], with all tries: batches follow each other, within a batch the slowest sets the time.
+
+    Args:
+        said: bits Q [n] of the n invited devices.
+        fading: gains [N M] as they are believed and as they are met, noise σ0² [W], link.
+        plan: who speaks digitally, when, and with which powers [W].
+    """
+    own = own_slots(said, fading, plan)
+    taken = sum(int(own[plan.batch == g].max(initial=0)) for g in range(len(plan.owner)))
+    return max(taken, plan.window)
 
 
 def own_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:

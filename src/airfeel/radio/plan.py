@@ -12,6 +12,7 @@ from airfeel.radio.digital import Division, divide, silence
 from airfeel.radio.limit import Limit
 from airfeel.radio.links import Allocator
 from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.radio.rounding import FITS
 from airfeel.ranges import Each, about
 from airfeel.segments import air_slots
 from airfeel.types import (
@@ -26,8 +27,6 @@ from airfeel.types import (
     Turn,
     at_round,
 )
-
-_ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 
 Schedule = Annotated[
     Literal["power", "thrifty", "all"],
@@ -236,7 +235,7 @@ class Planner:
         energy = np.nan_to_num(plan.needed) + division.own_slots * division.power.sum(axis=1)
         if self.fading.upkeep is not None:
             energy += self.fading.upkeep.own_energy(plan.slots_air)
-        return np.asarray(spent + energy > world.slots * world.power * _ROUNDING)
+        return np.asarray(spent + energy > world.slots * world.power * FITS)
 
 
 def lay_out(reason: np.ndarray, division: Division, slots_air: int, analog: Analog | None) -> Plan:

@@ -1,14 +1,14 @@
 """Around any scheme's parts: who can pay for pilots, silence and tries, and what that costs."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
-from airfeel.radio.front import superposed
-from airfeel.radio.packets import attempts, first_slots
+from airfeel.radio.front import arrived_and_meant
+from airfeel.radio.packets import attempts, digital_slots, first_slots
 from airfeel.radio.remaining import power_left
+from airfeel.radio.rounding import FITS
 from airfeel.types import (
     Delivery,
     Fading,
@@ -22,7 +22,6 @@ from airfeel.types import (
     Turn,
 )
 
-_ROUNDING = 1.0 + 1e-12  # an energy that is equal but for rounding fits
 _NAN = float("nan")
 
 
@@ -74,30 +73,58 @@ class RealCosts:
     """Pilots and re-alignments, packets that are lost, and how far the air is from what was meant.
 
     Columns: `slots_pilot` and `slots_sync`, which count; `lost` packets; `misalignment`,
-    ‖Σ(r − 1)x‖²/‖Σx‖² of the sum before noise.
+    ‖Σ(r − 1)x‖²/‖Σx‖² of the sum before noise; where channels are fed back `bits_feedback`, which
+    the downlink carries for nothing.
+
+    feedback: bits of a fed back channel, of one device on one sub-channel.
     """
 
-    columns: ClassVar[tuple[str, ...]] = ("slots_pilot", "slots_sync", "lost", "misalignment")
+    feedback: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        always = ("slots_pilot", "slots_sync", "lost", "misalignment")
+        return (*always, "bits_feedback") if self.feedback else always
 
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan, delivery: Delivery
     ) -> Reading:
-        energy, pilots, sync = np.zeros(turn.world.devices), 0, 0
+        who, (pilots, sync) = sounded(turn, said, fading), upkeep_slots(turn, said, fading, plan)
+        energy = np.zeros(turn.world.devices)
         if fading.upkeep is not None:
-            who = np.zeros(turn.world.devices, dtype=bool)
-            who[said.devices] = True
-            if fading.upkeep.everyone:
-                who |= (power_left(turn) > 0.0) & pays_pilots(turn, fading)
-            pilots = fading.upkeep.pilots * int(who.sum())
-            sync = fading.upkeep.alignments(plan.slots_air)
             energy += fading.upkeep.energy * (fading.upkeep.pilots * who + sync * plan.active)
-        columns = {
+        columns: dict[str, float] = {
             "slots_pilot": pilots,
             "slots_sync": sync,
             "lost": int((attempts(fading, plan)[1] & plan.active).sum()),
             "misalignment": misalignment(said, fading, plan),
         }
+        if self.feedback:
+            columns["bits_feedback"] = fading.gain.size * self.feedback
         return Reading(columns, slots=pilots + sync, energy=energy)
+
+
+def round_slots(turn: Turn, said: Said, fading: Fading, plan: Plan) -> int:
+    """U_t = U[p] + U[s] + U[g] + U[l]: pilots, re-alignments, air, and packets with all tries."""
+    upkeep = sum(upkeep_slots(turn, said, fading, plan))
+    return upkeep + plan.slots_air + digital_slots(said, fading, plan)
+
+
+def upkeep_slots(turn: Turn, said: Said, fading: Fading, plan: Plan) -> tuple[int, int]:
+    """U[p] and U[s], slots of pilots and of re-alignments."""
+    if fading.upkeep is None:
+        return 0, 0
+    pilots = fading.upkeep.pilots * int(sounded(turn, said, fading).sum())
+    return pilots, fading.upkeep.alignments(plan.slots_air)
+
+
+def sounded(turn: Turn, said: Said, fading: Fading) -> Bool[np.ndarray, "N"]:
+    """Whose channel is estimated: who was invited, or everyone who can pay for it."""
+    who = np.zeros(turn.world.devices, dtype=bool)
+    who[said.devices] = True
+    if fading.upkeep is not None and fading.upkeep.everyone:
+        who |= (power_left(turn) > 0.0) & pays_pilots(turn, fading)
+    return who
 
 
 def hushed(plan: Plan, speaks: Bool[np.ndarray, "N M"]) -> Plan:
@@ -120,7 +147,7 @@ def pays_pilots(turn: Turn, fading: Fading) -> Bool[np.ndarray, "N"]:
     if fading.upkeep is None or np.isinf(world.slots):
         return np.ones(world.devices, dtype=bool)
     cost = fading.upkeep.energy * fading.upkeep.pilots
-    return np.asarray(turn.state.spent + cost <= world.slots * world.power * _ROUNDING)
+    return np.asarray(turn.state.spent + cost <= world.slots * world.power * FITS)
 
 
 def affordable_tries(turn: Turn, said: Said, fading: Fading, plan: Plan) -> np.ndarray | None:
@@ -138,7 +165,7 @@ def affordable_tries(turn: Turn, said: Said, fading: Fading, plan: Plan) -> np.n
     other = np.nan_to_num(plan.needed) * plan.active
     if fading.upkeep is not None:
         other = other + fading.upkeep.own_energy(plan.slots_air)
-    left = world.slots * world.power * _ROUNDING - turn.state.spent - other
+    left = world.slots * world.power * FITS - turn.state.spent - other
     once = first_slots(said, fading, plan) * plan.power.sum(axis=1)
     most = np.divide(left, once, out=np.full(len(left), np.inf), where=once > 0.0)
     return np.clip(np.floor(most), 1, fading.link.transmissions).astype(np.int64)
@@ -150,7 +177,7 @@ def misalignment(said: Said, fading: Fading, plan: Plan) -> float:
         return _NAN
     if fading.residual is None and fading.spin is None:
         return 0.0
-    meant: Float64[np.ndarray, "S"] = superposed(said, fading, plan, exact=True)
-    error = superposed(said, fading, plan) - meant
+    arrived, meant = arrived_and_meant(said, fading, plan)
+    error = arrived - meant
     whole = float(meant @ meant)
     return float(error @ error) / whole if whole > 0.0 else _NAN

@@ -3,9 +3,8 @@
 import numpy as np
 from jaxtyping import Float64
 
+from airfeel.radio.rounding import SPENT
 from airfeel.types import BadInput, Turn
-
-_ROUNDING = 1.0 - 1e-12  # energy that is spent but for rounding is spent
 
 
 def remaining_power(
@@ -29,7 +28,7 @@ def remaining_power(
     if used >= slots:
         return np.zeros_like(limit)
     whole = slots * limit
-    return np.where(spent < whole * _ROUNDING, whole - spent, 0.0) / (slots - used)
+    return np.where(spent < whole * SPENT, whole - spent, 0.0) / (slots - used)
 
 
 def power_left(turn: Turn) -> Float64[np.ndarray, "N"]:

@@ -11,13 +11,13 @@ from airfeel.radio.air import spent_energy
 from airfeel.radio.digital import Division, divide, silence
 from airfeel.radio.plan import Analog, Bounded, first_reasons, lay_out
 from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.radio.rounding import SPENT
 from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.ranges import Count, Each, Positive, about
 from airfeel.segments import air_slots
 from airfeel.types import Fading, Happened, Plan, Reason, Said, Turn
 
 _REAL_BITS = 32  # a real number of side information, charged under strict accounting
-_ROUNDING = 1.0 - 1e-12  # energy that is spent but for rounding is spent
 _SELDOM = 10  # rounds between two reports where reports are charged
 
 
@@ -124,7 +124,7 @@ def _energy_left(
     if fading.upkeep is not None:
         digital = digital + fading.upkeep.own_energy(slots)
     left = whole - turn.state.spent - digital
-    return np.where(turn.state.spent + digital < whole * _ROUNDING, left, 0.0)
+    return np.where(turn.state.spent + digital < whole * SPENT, left, 0.0)
 
 
 def _why_silent(reason: np.ndarray, fading: Fading, budget: Float64[np.ndarray, "N"]) -> np.ndarray:

@@ -56,6 +56,15 @@ class SionnaSky:
                 return None
         return Rician(self.scale, sight / (1.0 - sight)) if sight else Rayleigh(self.scale)
 
+    @property
+    def longest(self) -> float:
+        """The delay of a tapped delay line's last tap [s]; 0 where paths are drawn."""
+        match self.profile:
+            case "A" | "B" | "C" | "D" | "E" as letter:
+                return float(taps(letter).delay.max()) * self.delay_spread
+            case _:
+                return 0.0
+
     def moving(self, seconds: float) -> "SionnaSky":
         """The same paths in every round, so many seconds later each time."""
         return replace(self, seconds=seconds)

@@ -39,7 +39,7 @@ class Trace:
         """h of every frame [T N M R], complex, or |h| where the file holds real numbers."""
         blame = f"radio.trace = {quote(self.file)}"
         path = Path(self.file)
-        held = self._paths(path, blame) if path.suffix == ".npz" else read_waves(path, blame)
+        held = self._paths() if path.suffix == ".npz" else read_waves(path, blame)
         if held.ndim not in (2, 3, 4) or held.size == 0 or not np.isfinite(held).all():
             raise BadInput(
                 f"{blame}: must hold finite gains of shape [N, M], [T, N, M] or [T, N, M, R], "
@@ -47,17 +47,30 @@ class Trace:
             )
         return held if held.ndim == 4 else held.reshape(-1, *held.shape[-2:], 1)
 
-    def _paths(self, path: Path, blame: str) -> Complex128[np.ndarray, "*T N M"]:
+    @property
+    def longest(self) -> float:
+        """From the first to the last path of a device, at most [s]; 0 where no paths are told."""
+        if Path(self.file).suffix != ".npz":
+            return 0.0
+        delay = self._listed()[1]
+        return float(np.ptp(delay, axis=-1).max(initial=0.0))
+
+    def _paths(self) -> Complex128[np.ndarray, "*T N M"]:
         """The response of a list of paths on the sub-channels."""
-        held = read_npz(path, blame, _LARGEST)
+        f = frequencies(self.subchannels, self.spacing)
+        return response(*self._listed(), f)
+
+    def _listed(self) -> tuple[Complex128[np.ndarray, "*T N L"], Float64[np.ndarray, "*T N L"]]:
+        """Amplitudes and delays [s] of the paths."""
+        blame = f"radio.trace = {quote(self.file)}"
+        held = read_npz(Path(self.file), blame, _LARGEST)
         a, delay = (held.get(name, np.zeros(0)) for name in ("amplitude", "delay"))
         fits = a.ndim in (2, 3) and a.shape == delay.shape
         if not fits or a.dtype.kind not in "iufc" or delay.dtype.kind not in "iuf":
             raise BadInput(
                 f"{blame}: must hold amplitude [N, L] or [T, N, L] and delay [s] of the same shape"
             )
-        f = frequencies(self.subchannels, self.spacing)
-        return response(a.astype(np.complex128), delay.astype(np.float64), f)
+        return a.astype(np.complex128), delay.astype(np.float64)
 
     @cached_property
     def gains(self) -> Float64[np.ndarray, "T N M"]:

@@ -6,16 +6,17 @@ from jaxtyping import Complex128, Float64
 
 from airfeel.experiment.waveform.scene import Finding, Point
 from airfeel.radio.gaussian import complex_normal
-from airfeel.radio.mcs import ROWS_DB
+from airfeel.radio.mcs import ROWS_DB, mcs_table
 from airfeel.radio.profiles import frequencies, taps
 from airfeel.radio.sionna import library
 from airfeel.radio.tdl import tdl_response
-from airfeel.types import BadInput, Dice
+from airfeel.types import BadInput, Dice, Link
 
 _FIRST = 2  # the first row of the table, as TS 38.214 numbers them
 _BITS = 2000  # of a code block
 _ABOVE, _BELOW = 0.4, -0.5  # dB about a threshold at which block errors are judged
 _MOST = 0.1  # block error at the threshold
+_AT_ONCE = 50  # blocks that are decoded at once
 
 
 def order(row: int) -> int:
@@ -62,6 +63,27 @@ def coded(streams: Dice, blocks: int = 200, every: int = 3) -> Finding:
     )
 
 
+def reached() -> Finding:
+    """What the table offers of capacity against the signal-to-noise ratio: a curve, no verdict."""
+    link, decibels = Link(table=mcs_table()), np.arange(-5.0, 45.5, 0.5)
+    snr = 10.0 ** (decibels / 10.0)
+    share = link.bits(snr) / np.log2(1.0 + snr)
+    cap = np.minimum(1.0, ROWS_DB[-1][0] / np.log2(1.0 + snr))
+    points = (Point(*each) for each in zip(decibels, share.tolist(), cap.tolist(), strict=True))
+    return Finding(
+        "rates",
+        "Bits of the table over capacity",
+        "",
+        "",
+        None,
+        tuple(points),
+        "signal-to-noise ratio [dB]",
+        model="capacity, at most 7.4063 bits",
+        marks="table, nine tenths of its bits",
+        unit="rate over capacity",
+    )
+
+
 def _faded(streams: Dice, blocks: int, row: int = 16) -> float:
     """Block error where each block meets 25 sub-channels of TDL-A, known at the receiver."""
     efficiency, threshold = ROWS_DB[row - _FIRST]
@@ -102,7 +124,9 @@ def block_error(
     noise = complex_normal(rng.random((blocks, symbols, 2))) / np.sqrt(snr)
     power = _spread(h, blocks, symbols)
     met = sent + torch.from_numpy(noise / np.sqrt(power)).to(sent)  # divided by h, which is known
-    found = decoder(demapper(met, torch.from_numpy(1.0 / (snr * power)).to(torch.float32)))
+    variance = torch.from_numpy(1.0 / (snr * power)).to(torch.float32)
+    some = [slice(i, i + _AT_ONCE) for i in range(0, blocks, _AT_ONCE)]  # which stay in caches
+    found = torch.cat([decoder(demapper(met[s], variance[s])) for s in some])
     return float((found != bits).any(dim=1).double().mean())
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airfeel.experiment.figures import GREY, PALETTE, SCREEN, canvas, drawn, save
+from airfeel.experiment.waveform.coded import reached
 from airfeel.experiment.waveform.scene import Finding, Point
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ _DECADE = 10.0  # numbers that span more are drawn by their logarithms
 
 
 def curves(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that have something to draw."""
-    return [each for each in findings if each.axis and each.points]
+    """Those that have something to draw; beside packets, what their table reaches of capacity."""
+    more = [reached()] if any(each.key == "W8" for each in findings) else []
+    return [each for each in (*findings, *more) if each.axis and each.points]
 
 
 def draw(findings: Sequence[Finding], path: Path) -> Path:

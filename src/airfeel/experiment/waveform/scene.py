@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Complex128, Float64, Int64
 
+from airfeel.radio.clocks import Offsets
+from airfeel.radio.front import Grid
 from airfeel.radio.gaussian import complex_normal
 from airfeel.radio.ofdm import Ofdm, Paths, carry
 from airfeel.radio.profiles import Taps, taps
+from airfeel.types import Fading, Front
 
 OMEGA = 2.0  # E|h|²
 
@@ -86,14 +89,36 @@ class Scene:
         )
 
     def arriving(self) -> Complex128[np.ndarray, "n B M S"]:
-        """r at symbol level: exp j(2πΔf·t − 2πf·τ)·sinc(Δf/Δ), t at the middle of the window."""
-        ofdm, paths = self.ofdm, self.paths
+        """r at symbol level, as rounds compute it: `Offsets.residual` and `Grid.turns`."""
+        ofdm, n, (m, s) = self.ofdm, len(self.values), self.ofdm.bins.shape
+        front, offsets = self.front, self.offsets
+        width = s * ofdm.spacing
+        residual = offsets.residual(m, width, ofdm.spacing)
+        spin = offsets.spin(m, width, front.slot_seconds)
+        sky = Fading(np.ones((n, m)), 0.0, residual=residual, spin=spin, front=front)
+        each = self.symbols * s  # elements of a sub-channel
+        grid = Grid(1, np.repeat(np.arange(m), each), np.tile(np.arange(each), m))
+        turned = [sky.arriving[d, grid.channel] * grid.turns(d, sky, front) for d in range(n)]
+        return np.stack(turned).reshape(n, m, self.symbols, s).swapaxes(1, 2)
+
+    @property
+    def offsets(self) -> Offsets:
+        """Of each device: its carrier's and its timing, as the symbol level knows them."""
+        still = np.zeros(len(self.values))
+        return Offsets(still, self.paths.offset, self.paths.late / self.ofdm.rate, still)
+
+    @property
+    def front(self) -> Front:
+        """The waveform as the symbol level knows it: slots, sub-carriers, the window's middle."""
+        ofdm, s = self.ofdm, self.ofdm.subcarriers
         middle = ofdm.prefix - self.early + (ofdm.points - 1) / 2.0
-        time = (np.arange(self.symbols) * ofdm.length + middle) / ofdm.rate
-        delay = np.multiply.outer(paths.late, ofdm.frequency) / ofdm.rate
-        turning = np.exp(2j * np.pi * np.multiply.outer(paths.offset, time))
-        weaker = np.sinc(paths.offset / ofdm.spacing)[:, None] * turning
-        return np.asarray(weaker[..., None, None] * np.exp(-2j * np.pi * delay)[:, None])
+        return Front(
+            slot_seconds=ofdm.length / ofdm.rate / s,
+            subcarriers=s,
+            spacing=ofdm.spacing,
+            middle=middle / ofdm.rate,
+            delay=self.offsets.timing,
+        )
 
     def total(
         self, arriving: Complex128[np.ndarray, "n B M S"] | float = 1.0

@@ -140,7 +140,8 @@ def _points(findings: Sequence[Finding]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["experiment", "curve", "x", "measured", "expected"])
-    for finding in findings:
+    silent = [each for each in findings if not each.axis]  # points without a curve
+    for finding in (*silent, *curves(findings)):
         for p in finding.points:
             rows.writerow([finding.key, p.label, f"{p.x:.6g}", f"{p.measured:.6g}", p.expected])
     return text.getvalue()
