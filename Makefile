@@ -52,6 +52,7 @@ bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/allocation.py
 	$(BIN)/python benchmarks/schedulers.py
 	$(BIN)/python benchmarks/backlog.py
+	$(BIN)/python benchmarks/real_radio.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/wire.py

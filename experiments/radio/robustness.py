@@ -1,11 +1,15 @@
 """How schemes bear a real radio: accuracy at equal resource blocks, one impairment at a time.
 
     python experiments/radio/robustness.py --seeds 5 --out results/radio
+    python experiments/radio/robustness.py --study cifar --seeds 1 --rounds 100 --out results/radio
+    python experiments/radio/robustness.py --study air --play --first 3 --seeds 5
 
-Runs what is not stored yet in --runs, then writes robustness.csv (a row for each run), and of it
-robustness.md and robustness.png. Accuracies of one point are read at the most resource blocks that
-every run of the point reached; ± is the standard deviation over seeds, Δ the mean difference to the
-ideal radio, paired by seed, with its 95 % interval (Student t).
+Runs what is not stored yet in --runs, then writes for each study a .csv (a row for each run), and
+of it a .md and a .png: `robustness` (the paper's schemes on digits), `air` (rivals that sum in the
+air, on digits) and `cifar` (TCS-H on CIFAR-10, one local step per round). Accuracies of a study are
+read at the most resource blocks that each of its runs reached; ± is the standard deviation over
+seeds, Δ the mean difference to the ideal radio, paired by seed, with its 95 % interval (Student t).
+With --play runs are played and nothing is written, so that several processes may share the seeds.
 """
 
 import argparse
@@ -23,7 +27,6 @@ from airfeel.experiment.paired import paired
 from airfeel.experiment.readings import accuracy_at
 from airfeel.experiment.stored import open_run
 
-SCHEMES = ("tcs-h", "tcs-d", "top-k")
 ERROR = "csi.error=0.01"
 POINTS = {  # the question, its settings
     "ideal": [],
@@ -34,21 +37,35 @@ POINTS = {  # the question, its settings
     "timing ±100 ns": ["sync.timing=1e-7"],
     "mcs for capacity": ["link.rates=mcs"],
     "path loss, UMi to 60 m": ["cell.model=umi", "cell.radius=60", "cell.los=always"],
+    "4 antennas": ["radio.antennas=4"],
+    "16 antennas, csi error 0.1": ["radio.antennas=16", "csi.error=0.1"],
     "all at once": [
         *("csi.pilots=1", "csi.phase_bits=6", "csi.magnitude_bits=6", "link.margin_db=2"),
         *("link.rates=mcs", "link.transmissions=2", "sync.phase=0.1", "sync.timing=1e-8"),
         *("hardware.truncation=0.01", "hardware.dac_bits=10", "hardware.adc_bits=12"),
     ],
 }
+AIR = ("analog", "airfl-mem", "obda", "ncairfl", "backlog")
+ON_AIR = ("ideal", "csi error 0.1", "phase 1 rad", "timing ±100 ns", "path loss, UMi to 60 m")
+STUDIES = {  # its data, its schemes, its questions
+    "robustness": ("digits", ("tcs-h", "tcs-d", "top-k"), tuple(POINTS)),
+    "air": ("digits", AIR, (*ON_AIR, "4 antennas")),
+    "cifar": ("paper-iid", ("tcs-h",), ("ideal", "csi error 0.1", "mcs for capacity")),
+}
+SHORT = ["training.local_steps=1", "run.eval_every=10"]  # on CIFAR-10
 
 
-def play(point, scheme, seed, folder):
+def play(study, point, scheme, seed, given):
     """One run, or the stored one."""
-    where = folder / point.replace(" ", "_").replace(",", "") / f"{scheme}-{seed}"
+    data = STUDIES[study][0]
+    name = point.replace(" ", "_").replace(",", "")
+    where = given.runs / data / name / f"{scheme}-{seed}"
     if (where / "summary.json").exists():
         return open_run(where)
-    e = airfeel.load(f"digits-{scheme}", [*POINTS[point], f"run.seed={seed}", "run.threads=1"])
-    return airfeel.run(e, where, fresh=True)
+    more = [*POINTS[point], f"run.seed={seed}", "run.threads=1"]
+    if data != "digits":
+        more += [*SHORT, f"training.rounds={given.rounds}"]
+    return airfeel.run(airfeel.load(f"{data}-{scheme}", more), where, fresh=True)
 
 
 def row(point, scheme, seed, run, blocks):
@@ -72,48 +89,59 @@ def row(point, scheme, seed, run, blocks):
 
 
 def difference(rows, ideal):
-    """Mean difference in points and half of its 95 % interval, paired by seed."""
+    """Mean difference in points and half of its 95 % interval, paired by seed; of one seed none."""
     mine = np.array([100.0 * r["accuracy"] for r in rows])
-    found = paired(mine, np.array([100.0 * ideal[r["seed"]]["accuracy"] for r in rows]))
+    other = np.array([100.0 * ideal[r["seed"]]["accuracy"] for r in rows])
+    if len(rows) == 1:
+        return float(mine[0] - other[0]), float("nan")
+    found = paired(mine, other)
     return found.mean, found.mean - found.low
 
 
-def table(rows, seeds):
+def shown(mean, half):
+    """A difference with its interval, where there is one."""
+    interval = "" if np.isnan(half) else f" [{mean - half:+.1f}, {mean + half:+.1f}]"
+    return f"{mean:+.1f}{interval}"
+
+
+def table(rows, study):
     """The rows as a table in Markdown: a line for each point and scheme."""
+    data, schemes, points = STUDIES[study]
+    seeds, blocks = len({r["seed"] for r in rows}), rows[0]["blocks"]
+    what = "8×8 digits" if data == "digits" else "CIFAR-10, one local step per round"
     lines = [
-        f"Accuracy at equal resource blocks, {seeds} seeds, 8×8 digits.",
+        f"Accuracy at {blocks} resource blocks, {seeds} seed{'s' * (seeds > 1)}, {what}.",
         "",
         "| radio | scheme | accuracy % | Δ to ideal [95 %] | rounds | heard | lost | r − 1 |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for point in POINTS:
-        for scheme in SCHEMES:
+    for point in points:
+        for scheme in schemes:
             some = [r for r in rows if r["point"] == point and r["scheme"] == scheme]
             ideal = {r["seed"]: r for r in rows if r["point"] == "ideal" and r["scheme"] == scheme}
             accuracy = 100.0 * np.array([r["accuracy"] for r in some])
-            mean, half = difference(some, ideal)
-            shown = (
-                "" if point == "ideal" else f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]"
-            )
+            change = "" if point == "ideal" else shown(*difference(some, ideal))
+            spread = "" if seeds == 1 else f" ± {accuracy.std(ddof=1):.1f}"
             numbers = [np.mean([r[k] for r in some]) for k in ("rounds", "heard", "lost")]
             off = np.mean([r["misalignment"] for r in some])
             lines.append(
-                f"| {point} | {scheme} | {accuracy.mean():.1f} ± {accuracy.std(ddof=1):.1f} "
-                f"| {shown} | {numbers[0]:.0f} | {numbers[1]:.0%} | {numbers[2]:.1%} "
+                f"| {point} | {scheme} | {accuracy.mean():.1f}{spread} "
+                f"| {change} | {numbers[0]:.0f} | {numbers[1]:.0%} | {numbers[2]:.1%} "
                 f"| {'' if np.isnan(off) else f'{off:.2g}'} |"
             )
     return "\n".join(lines) + "\n"
 
 
-def draw(rows, path):
+def draw(rows, study, path):
     """Differences to the ideal radio, a mark for each scheme."""
-    figure, axes = plt.subplots(figsize=(8.0, 6.0), layout="constrained")
-    points = [p for p in POINTS if p != "ideal"]
-    for k, scheme in enumerate(SCHEMES):
+    _, schemes, points = STUDIES[study]
+    points = [p for p in points if p != "ideal"]
+    figure, axes = plt.subplots(figsize=(8.0, 1.2 + 0.5 * len(points)), layout="constrained")
+    for k, scheme in enumerate(schemes):
         ideal = {r["seed"]: r for r in rows if r["point"] == "ideal" and r["scheme"] == scheme}
         some = [[r for r in rows if r["point"] == p and r["scheme"] == scheme] for p in points]
         means, halves = zip(*(difference(s, ideal) for s in some), strict=True)
-        height = np.arange(len(points)) + 0.18 * (k - 1.5)
+        height = np.arange(len(points)) + 0.6 * ((k + 0.5) / len(schemes) - 0.5)
         axes.errorbar(means, height, xerr=halves, fmt="o", ms=4, lw=1, capsize=2, label=scheme)
     axes.axvline(0.0, color="grey", lw=0.8)
     axes.set_yticks(range(len(points)), points)
@@ -125,25 +153,38 @@ def draw(rows, path):
 
 def main():
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--study", choices=STUDIES, action="append")
     given.add_argument("--seeds", type=int, default=5)
+    given.add_argument("--first", type=int, default=0, help="the first seed")
+    given.add_argument("--rounds", type=int, default=100, help="on CIFAR-10")
     given.add_argument("--runs", type=Path, default=Path("runs/robustness"))
     given.add_argument("--out", type=Path, default=Path("results/radio"))
+    given.add_argument("--play", action="store_true", help="write nothing but runs")
     given = given.parse_args()
+    for study in given.study or ("robustness", "air"):
+        carry_out(study, given)
+
+
+def carry_out(study, given):
+    """All runs of a study, and what they tell."""
+    _, schemes, points = STUDIES[study]
     runs = {
-        (point, scheme, seed): play(point, scheme, seed, given.runs)
-        for seed in range(given.seeds)
-        for point in POINTS
-        for scheme in SCHEMES
+        (point, scheme, seed): play(study, point, scheme, seed, given)
+        for seed in range(given.first, given.seeds)
+        for scheme in schemes
+        for point in points
     }
+    if given.play:
+        return
     blocks = min(run.rounds["resource_blocks"][-1] for run in runs.values())
     rows = [row(*key, run, blocks) for key, run in runs.items()]
     given.out.mkdir(parents=True, exist_ok=True)
-    with (given.out / "robustness.csv").open("w", newline="") as file:
+    with (given.out / f"{study}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    (given.out / "robustness.md").write_text(table(rows, given.seeds), encoding="utf-8")
-    draw(rows, given.out / "robustness.png")
+    (given.out / f"{study}.md").write_text(table(rows, study), encoding="utf-8")
+    draw(rows, study, given.out / f"{study}.png")
 
 
 if __name__ == "__main__":

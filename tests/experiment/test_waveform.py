@@ -144,6 +144,19 @@ def test_what_was_not_judged_is_said(tmp_path):
     assert "not judged" in write([found], tmp_path, 0)[1].read_text("utf-8")
 
 
+def test_rates_over_capacity_are_drawn_beside_packets(tmp_path):
+    found = Finding("W8", "t", "r", "f", None, (Point(1.0, 1.0, 1.0),), "x")
+    paths = write([found], tmp_path, 0)
+    assert "rates: Bits of the table over capacity" in paths[0].read_text("utf-8")
+    with (tmp_path / "points.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["experiment"] == "rates"]
+    share = {float(row["x"]): (float(row["measured"]), float(row["expected"])) for row in rows}
+    assert share[-5.0][0] == 0.0  # below all rows
+    assert all(mine <= 0.9 * most + 1e-6 for mine, most in share.values())
+    assert share[40.0][0] == pytest.approx(0.9 * 7.4063 / np.log2(1.0 + 1e4), rel=1e-4)
+    assert verdict([found]) == "0 of 0 experiments pass; W8 not judged."
+
+
 def test_an_unknown_experiment_is_refused():
     with pytest.raises(BadInput, match="--only W9: must be one of W1"):
         CliRunner().invoke(app, ["waveform", "--only", "W9"], catch_exceptions=False)
