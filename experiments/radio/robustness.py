@@ -49,7 +49,7 @@ AIR = ("analog", "airfl-mem", "obda", "ncairfl", "backlog")
 ON_AIR = ("ideal", "csi error 0.1", "phase 1 rad", "timing ±100 ns", "path loss, UMi to 60 m")
 STUDIES = {  # its data, its schemes, its questions
     "robustness": ("digits", ("tcs-h", "tcs-d", "top-k"), tuple(POINTS)),
-    "air": ("digits", AIR, (*ON_AIR, "4 antennas")),
+    "air": ("digits", AIR, ON_AIR),
     "cifar": ("paper-iid", ("tcs-h",), ("ideal", "csi error 0.1", "mcs for capacity")),
 }
 SHORT = ["training.local_steps=1", "run.eval_every=10"]  # on CIFAR-10
