@@ -182,3 +182,19 @@ def test_dirichlet_refuses_a_bad_alpha(alpha: float) -> None:
 def test_dirichlet_refuses_an_impossible_minimum(minimum: int) -> None:
     with pytest.raises(BadInput, match=rf"minimum = {minimum}: must be 1\.\.3"):
         dirichlet(np.zeros(10, int), 3, 1.0, minimum=minimum, rng=dice())
+
+
+def test_so_many_samples_of_each_class_and_no_more() -> None:
+    labels = np.repeat(np.arange(10), 30)
+    shards = by_classes(labels, 25, 2, 4, rng=dice())
+    whole = by_classes(labels, 25, 2, rng=dice())
+    for shard, all_of_it in zip(shards, whole, strict=True):
+        assert np.unique(labels[shard], return_counts=True)[1].tolist() == [4, 4]
+        assert set(shard) <= set(all_of_it)
+
+
+@pytest.mark.parametrize("size", [0, 7])
+def test_more_samples_of_a_class_than_there_are_are_refused(size: int) -> None:
+    labels = np.repeat(np.arange(10), 30)
+    with pytest.raises(BadInput, match=rf"data\.partition\.size = {size}: must be 1\.\.6"):
+        by_classes(labels, 25, 2, size, rng=dice())

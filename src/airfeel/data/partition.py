@@ -77,7 +77,7 @@ def by_classes(
     shards: list[Shards] = [[] for _ in range(devices)]
     for each, owners in zip(classes[order], holders, strict=True):
         pieces = np.array_split(rng.permutation(np.flatnonzero(labels == each)), len(owners))
-        if not 1 <= (size or len(pieces[-1])) <= len(pieces[-1]):
+        if size is not None and not 1 <= size <= len(pieces[-1]):
             legal = f"must be 1..{len(pieces[-1])}, the samples of class {each} for each device"
             raise BadInput(f"data.partition.size = {size}: {legal}")
         for device, piece in zip(owners, pieces, strict=True):
