@@ -45,13 +45,14 @@ POINTS = {  # the question, its settings
         *("hardware.truncation=0.01", "hardware.dac_bits=10", "hardware.adc_bits=12"),
     ],
 }
-AIR = ("analog", "airfl-mem", "obda", "ncairfl", "backlog")
+AIR = ("analog", "airfl-mem", "obda", "backlog")
 ON_AIR = ("ideal", "csi error 0.1", "phase 1 rad", "timing ±100 ns", "path loss, UMi to 60 m")
 STUDIES = {  # its data, its schemes, its questions
     "robustness": ("digits", ("tcs-h", "tcs-d", "top-k"), tuple(POINTS)),
     "air": ("digits", AIR, ON_AIR),
     "cifar": ("paper-iid", ("tcs-h",), ("ideal", "csi error 0.1", "mcs for capacity")),
 }
+FEWER = ["training.rounds=300"]  # of backlog, whose preset has 3000 thinner ones
 SHORT = ["training.local_steps=1", "run.eval_every=10"]  # on CIFAR-10
 
 
@@ -63,6 +64,8 @@ def play(study, point, scheme, seed, given):
     if (where / "summary.json").exists():
         return open_run(where)
     more = [*POINTS[point], f"run.seed={seed}", "run.threads=1"]
+    if scheme == "backlog":
+        more += FEWER
     if data != "digits":
         more += [*SHORT, f"training.rounds={given.rounds}"]
     return airfeel.run(airfeel.load(f"{data}-{scheme}", more), where, fresh=True)
@@ -132,6 +135,35 @@ def table(rows, study):
     return "\n".join(lines) + "\n"
 
 
+def words(rows, study):
+    """What the rows say, in sentences: who is ahead of whom, and which differences are sure."""
+    _, schemes, points = STUDIES[study]
+    of = {(r["point"], r["scheme"]): [] for r in rows}
+    for r in rows:
+        of[r["point"], r["scheme"]].append(r)
+    mean = {key: np.mean([r["accuracy"] for r in some]) for key, some in of.items()}
+    order = {p: sorted(schemes, key=lambda s, p=p: -mean[p, s]) for p in points}
+    said = []
+    if len(schemes) > 1:
+        kept = [p for p in points if order[p] == order["ideal"]]
+        ahead = ", ".join(order["ideal"])
+        said.append(f"- Means in the order {ahead}: in {len(kept)} of {len(points)} rows.")
+        said += [
+            f"- {p}: {', '.join(f'{s} {100.0 * mean[p, s]:.1f}' for s in order[p])}."
+            for p in points
+            if p not in kept
+        ]
+    for point in points[1:]:
+        for scheme in schemes:
+            ideal = {r["seed"]: r for r in of["ideal", scheme]}
+            change, half = difference(of[point, scheme], ideal)
+            if abs(change) > half:
+                said.append(f"- {point}: {scheme} {shown(change, half)} points.")
+    return "\n".join(
+        ["", "In words; differences only where their interval is without 0:", "", *said, ""]
+    )
+
+
 def draw(rows, study, path):
     """Differences to the ideal radio, a mark for each scheme."""
     _, schemes, points = STUDIES[study]
@@ -183,7 +215,9 @@ def carry_out(study, given):
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    (given.out / f"{study}.md").write_text(table(rows, study), encoding="utf-8")
+    (given.out / f"{study}.md").write_text(
+        table(rows, study) + words(rows, study), encoding="utf-8"
+    )
     draw(rows, study, given.out / f"{study}.png")
 
 
