@@ -42,10 +42,11 @@ def main() -> None:
             efficiency, table = ROWS_DB[row - FIRST]
             good = not fails(row, table + ABOVE, given.blocks)
             bad = fails(row, table + BELOW, given.blocks)
-            found = table if good and bad else threshold(row, good, given.blocks)
-            sheet.writerow([row, efficiency, table, good and bad, f"{found:.2f}", given.blocks])
+            holds = good and bad
+            found = "" if holds else f"{threshold(row, good, given.blocks):.2f}"
+            sheet.writerow([row, efficiency, table, holds, found, given.blocks])
             file.flush()
-            print(f"row {row}: above {good}, below {bad}, {table} → {found:.2f} dB", flush=True)
+            print(f"row {row}: {table} dB holds" if holds else f"row {row}: {found} dB", flush=True)
 
 
 def threshold(row: int, high: bool, blocks: int) -> float:

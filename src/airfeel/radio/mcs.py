@@ -2,10 +2,10 @@
 
 # Spectral efficiency [bits/symbol] of rows 2…27 of the 256-QAM table of 3GPP TS 38.214, and the
 # signal-to-noise ratio [dB] of block error 0.1 (code blocks of 2000 bits, AWGN, 5G LDPC). They are
-# interpolated from tables of block errors on a coarse grid, but for rows that lost more than a tenth
-# of 200 coded blocks 0.4 dB above their threshold: those were measured by halving an interval, to
-# 0.04 dB, with `python experiments/radio/thresholds.py` (results/radio/thresholds.csv). Rows 3, 4, 5,
-# 8, 10, 13, 15 and 18 had 0.05, 1.63, 3.65, 6.37, 8.09, 11.11, 13.20 and 16.02 dB before.
+# interpolated from tables of block errors on a coarse grid, but for rows that lost more than a
+# tenth of 200 coded blocks 0.4 dB above their threshold: those were measured by halving an interval
+# to 0.04 dB with `python experiments/radio/thresholds.py` (results/radio/thresholds.csv). Rows 3,
+# 4, 5, 8, 10, 13, 15, 18 had 0.05, 1.63, 3.65, 6.37, 8.09, 11.11, 13.20 and 16.02 dB before.
 ROWS_DB = (
     *((0.6016, -1.64), (0.8770, 0.46), (1.1758, 2.37), (1.4766, 4.21), (1.6953, 4.79)),
     *((1.9141, 6.05), (2.1602, 7.03), (2.4062, 7.90), (2.5703, 8.73), (2.7305, 9.50)),
