@@ -1,10 +1,12 @@
 """Energy queues: the best set of all, and a mean energy that stays within its bound."""
 
 import importlib
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,18 +86,13 @@ def test_the_plan_chooses_and_counts_as_the_plain_reading_does(plain, scheme):
 def test_the_invitation_saves_those_who_owe_and_lets_all_train_first():
     run = small(
         "analog",
-        scheme={"invite": {"name": "energy-queue", "weight": 3.0}, "schedule": "all"},
+        scheme={"invite": {"name": "energy-queue", "weight": 3.0}},
         radio=UNEQUAL,
     )
     rounds = play(build(run), 12)
     assert rounds[0][2].plan.active.all()
     heard = np.mean([report.plan.active for _, _, report, _ in rounds], axis=0)
     assert heard[0] < heard[1]
-    for before, after, report, _ in rounds:
-        assert np.isfinite(after.carry["norm"]).all()
-        allowance = build(run).world.power * report.costs.slots_air
-        expected = queue_after(before.carry["queue"], report.costs.energy, allowance)
-        np.testing.assert_allclose(after.carry["queue"], expected)
 
 
 def test_measured_constants_are_those_of_norms_and_noise():
@@ -153,3 +150,38 @@ def test_computing_is_paid_by_all_who_train_and_owed_in_the_queue():
 def test_bad_settings_are_refused_by_name(invite, told):
     with pytest.raises(BadInput, match=told):
         build(small("analog", scheme={"invite": {"name": "energy-queue", **invite}}))
+
+
+@pytest.mark.parametrize("scheme", ["analog", "tcs-h"])
+@pytest.mark.parametrize("scalar", [0.7, (1.0, 0.5, 2.0, 0.8) * 3])
+def test_the_invitation_foresees_chooses_and_counts_as_the_plain_reading_does(
+    plain, scheme, scalar
+):
+    """At the run's own power scalar; all who are invited speak; packets are not the air's."""
+    changed = {"invite": {"name": "energy-queue", "weight": 3.0}}
+    setup = build(small(scheme, scheme=changed, radio={**UNEQUAL, "power_scalar": scalar}))
+    norm2, queue, held, left_out = [float("nan")] * 6, [0.0] * 6, torch.zeros(6, 102), 0
+    allowance = [p * math.ceil((102 if scheme == "analog" else 31) / 8) for p in UNEQUAL["power"]]
+    for before, after, report, memory in play(setup, 12):
+        sigma = scalar if isinstance(scalar, float) else scalar[before.round]
+        gain2, chosen = (report.fading.gain**2).tolist(), np.flatnonzero(report.plan.active)
+        if before.round:
+            energy = plain.foreseen(norm2, gain2, sigma)
+            price = [q * e / a for q, e, a in zip(queue, energy, allowance, strict=True)]
+            best = plain.best_set(price, list(range(6)), 3.0)
+            assert plain.cost_of(chosen.tolist(), price, 3.0) == pytest.approx(best, rel=1e-9)
+        assert report.plan.reason.count("not-invited") == 6 - len(chosen)
+        left_out += 6 - len(chosen)
+        x, spent = trained(setup, before, chosen) + held[chosen], [0.0] * 6
+        for n, row in zip(chosen, x[:, after.support].tolist(), strict=True):
+            norm2[n] = sum(v * v for v in row)
+            spent[n] = plain.inverted(row, gain2[n], sigma)
+        queue, held = plain.owed(queue, spent, allowance), memory
+        np.testing.assert_allclose(after.carry["queue"], queue, rtol=1e-9)
+    assert left_out > 0
+
+
+def trained(setup, before, devices):
+    """Updates of some devices in the round after a state."""
+    turn, learn = Turn(setup.world, before, setup.streams), setup.scheme.learn
+    return learn(turn, devices, setup.streams.uniform("batch", turn.round, devices, learn.dice))[0]

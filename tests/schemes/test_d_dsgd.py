@@ -1,6 +1,9 @@
 """D-DSGD: grants by capacity, its quantiser, its books, and what is refused."""
 
+import dataclasses
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +14,9 @@ from hypothesis import strategies as st
 from airfeel.bits import place_bits
 from airfeel.compress.extremes import one_sided
 from airfeel.experiment.build import build
-from airfeel.radio.digital import divide
-from airfeel.radio.grants import most_entries
-from airfeel.types import BadInput, Reason, Turn
-from small import play, small
+from airfeel.radio.grants import most_entries, share_out
+from airfeel.types import BadInput, Reason, Received, Turn
+from small import play, small, turn_at
 
 CASES = {
     "as-it-is": {},
@@ -22,8 +24,15 @@ CASES = {
     "few-slots": {"scheme": {"options": {"slots": 8}}},
     "best": {"scheme": {"options": {"best": True}}},
     "batches": {"radio": {"subchannels": 3}, "scheme": {"options": {"slots": 40}}},
+    "in-turn": {"scheme": {"invite": "round-robin"}},
+    "iq": {"link": {"analog": "iq"}},
     "one-starves": {"radio": {"mean_gain": [1.0, 1.0, 1e-9, 1.0, 1.0, 1.0]}},
 }
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return runpy.run_path(str(Path(__file__).parents[2] / "examples" / "tcs_h_plain.py"))
 
 
 def plainly(x, q):
@@ -65,34 +74,45 @@ def test_the_quantiser_is_that_of_a_plain_loop(seed, q):
     np.testing.assert_allclose(sent, plainly(x, q), rtol=1e-12)
 
 
+def entries(dim, bits):
+    """The most that fit, by trying."""
+    fits = [q for q in range(1, dim // 2 + 1) if math.log2(math.comb(dim, q)) + 33 <= bits]
+    return max(fits, default=0)
+
+
+def invited(case, setup, turn, gain2):
+    """Four at random, or of all the one of largest capacity."""
+    if case == "best":
+        snr = 5e-3 * gain2 / (setup.world.subchannels * 1e-6)
+        return [int(np.argmax(np.log2(1 + snr).sum(axis=1)))]
+    if case == "in-turn":
+        return [(turn.state.round * 4 + i) % 6 for i in range(4)]
+    return np.argsort(turn.rng("invite").random(6))[:4].tolist()
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_is_that_of_the_plain_reading(case):
-    """Grants, updates, memories, bits, slots and energy of every round."""
-    e = small("d-dsgd", **CASES[case])
-    setup = build(e)
-    world, learn, window = setup.world, setup.scheme.learn, setup.scheme.plan.window
-    memory, everyone = np.zeros((6, world.dim)), np.arange(6)
+def test_a_run_is_that_of_the_plain_reading(plain, case):
+    """Who is asked, grants, updates, memories, bits, slots and energy of every round."""
+    setup = build(small("d-dsgd", **CASES[case]))
+    world, learn, m = setup.world, setup.scheme.learn, setup.world.subchannels
+    window = {"few-slots": 8, "batches": 40, "iq": 4}.get(case, math.ceil(51 / m))
+    memory, everyone = np.zeros((6, 102)), np.arange(6)
     half = 0.5 if case == "real" else 1.0
     for before, after, report, kept in play(setup, 5):
         turn = Turn(world, before, setup.streams)
-        fading = setup.scheme.fade(turn)
-        invited = setup.scheme.invite(turn, fading)
-        assert invited.who.sum() == (1 if case == "best" else 4)
-        d = divide(
-            *(np.flatnonzero(invited.who), world.power, fading, np.ones(6)),
-            setup.scheme.plan.allocate,
+        gain2 = report.fading.gain**2
+        who = invited(case, setup, turn, gain2)
+        owners, power, rate, _, _ = plain["digital_phase"](
+            sorted(who), np.full(6, 5e-3), gain2, 1e-6, 1
         )
-        snr = d.power * fading.gain2 / fading.noise
-        rate = half * np.log2(1 + snr).sum(axis=1)
-        batches = max(len(d.owner), 1)
         delta = learn(
             turn, everyone, setup.streams.uniform("batch", turn.round, everyone, learn.dice)
         )
-        sent, total = [], 0.0
+        sent, total, room = [], 0.0, window // max(len(owners), 1)
         for n in range(6):
-            q = most_entries(world.dim, rate[n] * (window // batches))
-            assert invited.grant[n] == q
-            if not invited.who[n]:
+            q = entries(102, half * rate[n] * room)
+            if n not in who:
+                assert report.plan.reason[n] is Reason.NOT_INVITED
                 continue
             if q == 0:
                 assert report.plan.reason[n] is Reason.NO_CHANNEL
@@ -100,16 +120,69 @@ def test_a_run_is_that_of_the_plain_reading(case):
             x = memory[n] + delta[0][n].numpy()
             sent.append(plainly(x, q))
             memory[n] = x - sent[-1]
-            bits = math.log2(math.comb(world.dim, q)) + 33
+            bits = math.log2(math.comb(102, q)) + 33
             total += bits
-            slots = math.ceil(bits / rate[n])
-            assert slots <= window // batches
-            assert report.costs.energy[n] == pytest.approx(slots * d.power[n].sum(), rel=1e-9)
+            slots = math.ceil(bits / (half * rate[n]))
+            assert slots <= room
+            assert report.costs.energy[n] == pytest.approx(slots * power[n].sum(), rel=1e-9)
         np.testing.assert_allclose(kept, memory, rtol=1e-9, atol=1e-12)
         if sent:
             np.testing.assert_allclose(after.update, np.mean(sent, axis=0), rtol=1e-9, atol=1e-12)
             assert report.costs.slots == report.plan.slots_digital == window
         assert report.costs.bits == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("link", [{"rates": "mcs"}, {"rate_cap": 2.0}])
+def test_one_quadrature_carries_half_of_what_the_link_bears(link):
+    """The same slots pay for half of the bits, also where rates come from a table."""
+    both, one = (
+        play(build(small("d-dsgd", link=link, scheme={"options": {"capacity": c, "slots": 40}})), 1)
+        for c in ("complex", "real")
+    )
+    rate = both[0][2].plan.rate
+    assert rate.any()
+    np.testing.assert_allclose(one[0][2].plan.rate, rate / 2.0)
+
+
+def test_an_invitation_of_ones_own_is_granted_entries_too():
+    scheme = {"invite": {"name": "best-channel", "scheduled": 2}}
+    for _, _, report, _ in play(build(small("d-dsgd", scheme=scheme)), 3):
+        assert report.plan.active.sum() == 2
+        assert report.costs.bits > 0
+
+
+def test_who_cannot_pay_for_pilots_leaves_its_sub_channels_to_the_grants_of_others():
+    """Sub-channels are shared out once: everyone's bits fit into the phase."""
+    csi, budget = {"pilots": 2}, {"slots": 400}
+    e = small("d-dsgd", csi=csi, budget=budget, scheme={"invite": "everyone"})
+    setup = build(e)
+    state = dataclasses.replace(
+        turn_at(setup, 1).state, spent=np.array([5e-3 * 399.9, 0, 0, 0, 0, 0])
+    )
+    turn = Turn(setup.world, state, setup.streams)
+    fading = setup.scheme.fade(turn)
+    asked = setup.scheme.invite(turn, fading)
+    assert asked.who.tolist() == [False] + [True] * 5
+    plan = setup.scheme.plan.plan
+    shared = share_out(turn, fading, asked.who, plan.allocate, plan.window)
+    assert asked.grant.tolist() == [entries(102, b) for b in shared.bits]
+
+
+def test_places_that_are_not_used_are_not_received():
+    """A server step that looks at what came sees the entries that were sent, and no others."""
+    setup = build(small("d-dsgd", radio={"mean_gain": [1.0, 1e-2, 1.0, 1.0, 1.0, 1.0]}))
+    turn, codec = turn_at(setup, 1), setup.scheme.codec
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((2, 102)))
+    words = codec.encode(x, codec.agree(turn), np.arange(2), np.zeros((2, 0)), np.array([9.0, 2.0]))
+    nothing = words.common.sum(dim=0)
+    received = Received(
+        *(np.arange(2), np.arange(2), nothing, words.index, words.value, 2, np.zeros(8))
+    )
+    decoded = codec.decode(turn, codec.agree(turn), received)
+    sent = np.zeros(102, dtype=bool)
+    for row, q in zip(x.numpy(), (9, 2), strict=True):
+        sent |= plainly(row, q) != 0.0
+    np.testing.assert_array_equal(decoded.fresh.numpy(), sent)
 
 
 def test_without_power_for_one_entry_nobody_speaks_and_nothing_is_lost():

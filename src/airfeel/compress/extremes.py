@@ -1,6 +1,6 @@
 """The largest or the smallest entries, all at their mean: as many as a grant has room for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -81,5 +81,6 @@ class Extremes:
         )
 
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
-        """The mean over all speakers."""
-        return mean_of(turn, agreed, received)
+        """The mean over all speakers; places that hold 0 were not sent."""
+        sent = (agreed.support, received.index[received.value != 0.0])
+        return replace(mean_of(turn, agreed, received), touched=sent)

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Sequence
+from typing import Any
 
 from airfeel.catalogue import Catalogue, Choice, Table, name_of
 from airfeel.catalogues import (
@@ -41,7 +42,7 @@ def assemble(
     `devices`, `subchannels`, and the part in whose place it comes (`codec`, `plan`, …), so that it
     can wrap that. A part of the same kind keeps the settings that are not given anew.
     """
-    facts = _facts(settings, world)
+    facts = settings.facts
     inner = {
         name: catalogue.make(choice, f"scheme.{name}", **facts)
         for name, catalogue in _WITHIN.items()
@@ -62,10 +63,8 @@ def assemble(
         raise BadInput(f"scheme.name = {quote(chosen.name)}: must make a Scheme, made {made}")
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
-            before = getattr(scheme, name)
-            own = _facts(settings, world) | {"analog": getattr(scheme.transmit, "air", True)}
-            own |= _inherit(catalogue, choice, before) | {name: before}
-            part = catalogue.make(choice, f"scheme.{name}", **own)
+            facts = settings.facts | {"analog": getattr(scheme.transmit, "air", True)}
+            part = _placed(getattr(scheme, name), name, catalogue, choice, facts)
             scheme = dataclasses.replace(scheme, **{name: part})
     _refuse_unused(scheme, inner, chosen)
     _refuse_twice(scheme)
@@ -76,15 +75,16 @@ def assemble(
     return scheme
 
 
-def _facts(settings: Settings, world: World) -> Table:
-    """What parts may ask for by name."""
-    numbers = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-    for name in ("options", "inviting", "rounds", "slots"):  # the last two: words of many parts
-        del numbers[name]
-    if numbers["schedule"] is None:  # then a plan's own default holds
-        del numbers["schedule"]
-    numbers |= {"devices": world.devices, "subchannels": world.subchannels}
-    return numbers | {"k": settings.k_global + settings.k_local, "strict": settings.strict_bits}
+def _placed(before: Any, name: str, catalogue: Catalogue, choice: Choice, facts: Table) -> Any:
+    """The part that was chosen in another's place; within it, where that one grants what is sent.
+
+    Grants go with codec and plan of their scheme: another choice of who is asked leaves them.
+    """
+    if getattr(before, "grants", False):
+        within = _placed(getattr(before, name), name, catalogue, choice, facts)
+        return dataclasses.replace(before, **{name: within})
+    own = facts | _inherit(catalogue, choice, before) | {name: before}
+    return catalogue.make(choice, f"scheme.{name}", **own)
 
 
 def _inherit(catalogue: Catalogue, choice: Choice, before: object) -> Table:

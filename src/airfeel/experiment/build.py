@@ -218,7 +218,9 @@ def _scheme(
         inviting=inviting,
         schedule=schedule,
         options=chosen.options,
+        devices=world.devices,
         subchannels=world.subchannels,
+        lanes=world.lanes,
         rounds=e.training.rounds,
         slots=world.slots,
     )

@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from airfeel.catalogue import Catalogue, Choice, Table, Value, suggestion
+from airfeel.catalogue import Catalogue, Choice, Table, Value, name_of, suggestion
 from airfeel.catalogues import INVITES, SERIES
 from airfeel.errors import BadInput, quote
 
@@ -175,9 +175,15 @@ def scheduling(
 
     >>> scheduling("thrifty", None, None), scheduling("random", None, None)
     ((None, 'thrifty'), ('random', None))
+
+    An invitation by energy queues has chosen who is worth its energy: all who trained speak.
+
+    >>> scheduling(None, "energy-queue", None)
+    ('energy-queue', 'all')
     """
     if scheduler is None:
-        return invite, schedule
+        settled = invite is not None and name_of(invite) == "energy-queue"
+        return invite, "all" if settled and schedule is None else schedule
     if invite is not None or schedule is not None:
         raise BadInput(
             "scheme.scheduler: give this, or scheme.invite and scheme.schedule, not both"
@@ -185,7 +191,7 @@ def scheduling(
     if scheduler in _OLD_SCHEDULERS:
         return _OLD_SCHEDULERS[scheduler]
     if scheduler in INVITES and scheduler not in ("everyone", "anyone"):
-        return scheduler, None
+        return scheduling(None, scheduler, None)
     legal = ["power", *(n for n in INVITES if n not in ("everyone", "anyone")), "thrifty", "all"]
     hint = suggestion(scheduler, legal)
     raise BadInput(

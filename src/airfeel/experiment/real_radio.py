@@ -18,7 +18,7 @@ from airfeel.radio.meters import Coherence, Heard
 from airfeel.radio.real import RealCosts, RealPlan, Sounded
 from airfeel.radio.real_sky import RealSky
 from airfeel.radio.sounding import Sounding
-from airfeel.types import Dice, Fade, Front, Link, Scheme
+from airfeel.types import Dice, Fade, Front, Invite, Link, Scheme
 
 SECTIONS = ("csi", "sync", "hardware", "link", "cell")
 
@@ -64,7 +64,7 @@ def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
     around = replace(
         scheme,
         fade=fade,
-        invite=Sounded(scheme.invite),
+        invite=_sounded(scheme.invite),
         plan=RealPlan(scheme.plan),
         meters=(*scheme.meters, costs),
     )
@@ -78,6 +78,14 @@ def _moving(e: Experiment, scheme: Scheme) -> Scheme:
     doppler = doppler_shift(e.radio.speed, e.radio.carrier)
     meter = Coherence(doppler, e.radio.symbol_seconds)
     return replace(scheme, meters=(*scheme.meters, meter))
+
+
+def _sounded(invite: Any) -> Invite:
+    """Whoever can pay for its pilots; what is granted is shared out over these alone."""
+    if getattr(invite, "grants", False):
+        granted: Invite = replace(invite, invite=_sounded(invite.invite))
+        return granted
+    return Sounded(invite)
 
 
 def refuse_replaced(e: Experiment, asked: Fade, scheme: Scheme) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -160,6 +160,7 @@ class Granted:
     best: Annotated[bool, about("invite the one of largest capacity alone")] = False
     allocate: Allocator = field(default_factory=Paper)
     entries: Entries = "equal"
+    grants: ClassVar[bool] = True  # another invitation takes the place of the one within
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         who = self.invite(turn, fading).who
@@ -195,6 +196,7 @@ class Reach:
     invite: Invite
     dim: Annotated[Count, about("d, numbers in the model")]
     window: Window
+    grants: ClassVar[bool] = True  # as above
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         invited = self.invite(turn, fading)

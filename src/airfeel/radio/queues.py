@@ -106,14 +106,13 @@ class EnergyQueue:
 
     Ê_n = σ_t²·(‖analog part‖²/M)·Σ_m 1/|h|², with the norm of n's last training (never
     trained: the mean of those known; none known: everyone is invited). Who meets a zero gain is
-    out. The set is that of `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase.
-
-    The plan still drops who cannot afford the air: to schedule all who were invited, use
-    scheme.schedule = "all". With `compute` everyone who trains spends that, too: it enters Ê_n, and
-    the books by a meter of its own.
+    out. The set is that of `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase; the
+    queue counts no packets. Whoever was invited speaks: scheme.schedule is "all" beside it unless
+    it is given. With `compute` everyone who trains spends that, too: it enters Ê_n and the queue,
+    and the books by a meter of its own.
 
     Carried: `queue` [N], 0 at first; `norm` [N], squared; NaN: never trained; `span`, U of the last
-    round that was not idle; with measured constants `symbols`, K of the last round.
+    air phase; with measured constants `symbols`, K of the last round.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
@@ -132,10 +131,10 @@ class EnergyQueue:
         known = norm2[~np.isnan(norm2)]
         norm2 = np.where(np.isnan(norm2), known.mean(), norm2)
         scalar = at_round(self.power_scalar, turn.round)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # who meets a zero gain is out
             inverse = (1.0 / fading.air_gain2).mean(axis=1)
-        energy = self.compute + scalar**2 * norm2 * inverse
-        price = carry["queue"] * energy / (turn.world.power * float(carry["span"]))
+            energy = self.compute + scalar**2 * norm2 * inverse
+            price = carry["queue"] * energy / (turn.world.power * float(carry["span"]))
         met = able & np.isfinite(energy)
         price = np.where(met, price, 0.0)
         bound = 1.0, 1.0
@@ -154,10 +153,11 @@ class EnergyQueue:
         carry, said = turn.state.carry, happened.said
         norm = np.array(carry["norm"])
         norm[said.devices[said.finite]] = said.energy[said.finite].sum(axis=1)
-        queue, span = np.asarray(carry["queue"]), np.asarray(carry["span"])
-        if not happened.idle:
-            span = np.array(float(max(happened.costs.slots_air, 1)))
-            queue = queue_after(queue, happened.costs.energy, turn.world.power * span)
+        queue, span, plan = np.asarray(carry["queue"]), np.asarray(carry["span"]), happened.plan
+        if not happened.idle and plan.slots_air:
+            span = np.array(float(plan.slots_air))
+            energy = np.where(plan.active, plan.needed, 0.0) + self.compute * happened.invited.who
+            queue = queue_after(queue, energy, turn.world.power * span)
         return {"queue": queue, "norm": norm, "span": span} | self._counted(said.symbols.shape[1])
 
     def _counted(self, symbols: int) -> dict[str, np.ndarray]:

@@ -32,15 +32,15 @@ def d_dsgd(s: Settings) -> Scheme:
 
     Per round the digital phase lasts `slots` slots; device n has room for B_n = slots·R_n bits and
     sends the most entries with log2 C(D, q) + 33 ≤ B_n, by `one_sided`. The rest stays in memory.
-    `best` is the fading paper's single device (arXiv:1907.09769). The 33 bits and the quantiser are
-    known from the literature, and were not compared with the authors' text.
+    `best` is the fading paper's one device of all (arXiv:1907.09769). The 33 bits and the quantiser
+    are known from the literature, and were not compared with the authors' text.
 
     When to use it: as the digital twin of a-dsgd at the same slots and power; it starves where many
     devices share few slots.
     """
     own = s.read(Options)
-    window = own.slots or air_slots(round(s.dim / 2), s.subchannels)
-    asked = s.invite("random" if s.screen is None else "everyone")
+    window = own.slots or air_slots(round(s.dim / 2), s.subchannels, s.lanes)
+    asked = s.invite("random" if s.screen is None and not own.best else "everyone")
     codec: Codec = Extremes(s.dim, memory=s.memory)
     return Scheme(
         name="d-dsgd",

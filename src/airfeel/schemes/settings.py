@@ -1,5 +1,6 @@
 """What a scheme is made from: the run's parts and numbers, already checked."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -48,15 +49,26 @@ class Settings:
     inviting: Choice | None = None  # who trains; each scheme has its default
     schedule: Schedule | None = None  # who speaks; each plan has its default
     options: Table = field(default_factory=dict)  # scheme.options, see `read`
+    devices: int = 1  # N
     subchannels: int = 1  # M
+    lanes: int = 1  # values that one element of the air carries
     rounds: int | None = None  # T, the most that are played; None without a limit
     slots: float = float("inf")  # C, uplink slots for the whole training
 
     def invite(self, default: str) -> Invite:
         """Who is invited to train: what the settings say, or the scheme's default."""
-        facts = {"scheduled": self.scheduled, "power_scalar": self.power_scalar}
-        invite: Invite = INVITES.make(self.inviting or default, **facts)
+        invite: Invite = INVITES.make(self.inviting or default, **self.facts)
         return invite
+
+    @property
+    def facts(self) -> Table:
+        """What parts may ask for by name; rules that nobody chose are left to a part's default."""
+        facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        for name in ("options", "inviting", "rounds", "slots"):  # the last two: words of many parts
+            del facts[name]
+        if self.schedule is None:
+            del facts["schedule"]
+        return facts | {"k": self.k_global + self.k_local, "strict": self.strict_bits}
 
     def mask_or(self, default: Mask) -> Mask:
         """The rule of the mask: what the settings say, or the scheme's default."""

@@ -33,11 +33,12 @@ class Link:
         """Σ_m ψ of each device's signal-to-noise ratios [bits/slot]."""
         if self.table is None and np.isinf(self.cap):  # in the order of eq. (3), to the bit
             whole = np.asarray(np.log1p(snr / self.gap).sum(axis=1) / np.log(2.0))
-            return whole if self.quadratures == 2 else whole / 2.0
-        return np.asarray(self.bits(snr).sum(axis=1))
+        else:
+            whole = np.asarray(self.bits(snr).sum(axis=1))
+        return whole if self.quadratures == 2 else whole / 2.0
 
     def bits(self, snr: Float64[np.ndarray, "*n"]) -> Float64[np.ndarray, "*n"]:
-        """ψ of each signal-to-noise ratio [bits/slot].
+        """ψ of each signal-to-noise ratio, on both quadratures [bits/slot].
 
         >>> Link(gap=3.0, cap=2.0).bits(np.array([0.0, 3.0, 90.0])).tolist()
         [0.0, 1.0, 2.0]
