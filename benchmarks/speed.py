@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py                    all sections, a quarter of an hour or more
     python benchmarks/speed.py --quick            fewer turns, a few minutes
-    python benchmarks/speed.py --only cnn,peers   some of cnn, peers, digits, scaling, profile
+    python benchmarks/speed.py --only cnn,peers   some of cnn, peers, looks, digits, …
     python benchmarks/speed.py --out F            writes the tables to F as well (Markdown)
 
 Every contender is a process of its own, and contenders take turns: what counts is the ratio within
@@ -26,6 +26,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from contender import HERE, Contender, Spread, environment, interleave, ratio
+from looks import WAYS, look_times
 from where import where
 
 from airfeel.data.datasets import load
@@ -33,7 +34,7 @@ from airfeel.learn import native
 from airfeel.learn.models import make
 from airfeel.types import BadInput, Dataset
 
-SECTIONS = ("cnn", "peers", "digits", "scaling", "profile")
+SECTIONS = ("cnn", "peers", "looks", "digits", "scaling", "profile")
 PEERS = {
     "Flower": ("flwr", "flower.py", ("flwr[simulation]",)),
     "pfl": ("pfl", "pfl_research.py", ("pfl",)),
@@ -174,6 +175,20 @@ def digits(bench: Bench) -> None:
     bench.table([*head, "local SGD × loop", "whole round × loop"], rows)
 
 
+def looks(bench: Bench) -> None:
+    """A look at the test set, by the kernel and by PyTorch."""
+    data = photographs()
+    bench.say("", "## A look at the test set (the paper's CNN)", "")
+    bench.say(f"Seconds for {len(data.test_y)} samples on all cores. Data: {data.name}.")
+    rows = [
+        [what, *(Spread(times[way]).show(2) for way in WAYS), ratio(times, *WAYS).show(2)]
+        for what, times in zip(
+            ("by the clock", "of all processors"), look_times(data, bench.turns), strict=True
+        )
+    ]
+    bench.table(["time", *WAYS, "PyTorch / kernel"], rows)
+
+
 def one_digits(bench: Bench, work: str, model: str, n: int) -> list[str]:
     told = ("--work", work, "--steps", 5, "--model", model, "--devices", n)
     with bench.contenders() as found:
@@ -292,8 +307,8 @@ def main() -> None:
         bench.say(*about())
         if {"cnn", "peers"} & set(wanted):
             cnn(bench, "peers" in wanted)
-        for name, section in (("digits", digits), ("scaling", scaling), ("profile", profile)):
-            if name in wanted:
+        for section in (looks, digits, scaling, profile):
+            if section.__name__ in wanted:
                 section(bench)
     if args.out:
         args.out.write_text("\n".join(bench.lines).rstrip() + "\n")

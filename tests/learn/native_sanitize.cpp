@@ -40,8 +40,13 @@ int main() {
         train();
         theta[parameters / 2] = 0;
         const int status = train();
+        int64_t hits = 0;
+        double whole = 0;
+        const int looked = airfeel_evaluate(table.data(), layers, theta.data(), stored.data(), bytes,
+                                            label.data(), shift.data(), scale.data(), samples, &hits,
+                                            &whole);
         double sum = 0;
         for (float value : delta) sum += std::abs(value);
-        std::printf("%d %.6g %.6g\n", status, loss[0], sum);
+        std::printf("%d %.6g %.6g %d %.6g %d\n", status, loss[0], sum, looked, whole, int(hits));
     }
 }

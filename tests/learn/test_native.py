@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from native_problems import flat, needs_kernel, problem, problem_of, solve
+from native_problems import flat, look, needs_kernel, problem, problem_of, solve
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -89,11 +89,12 @@ def test_short_vectors_give_the_same(
     narrow: compiled.Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems = [problem(seed) for seed in range(40)]
-    expected = [solve(p, learning_rate=1024.0)[0] for p in problems]
+    expected = [(solve(p, learning_rate=1024.0)[0], look(p)[1]) for p in problems]
     monkeypatch.setattr(native, "KERNEL", narrow)
-    for p, wide in zip(problems, expected, strict=True):
+    for p, (wide, loss) in zip(problems, expected, strict=True):
         delta, _ = solve(p, learning_rate=1024.0)
         assert relative(delta, wide.double()) < 1e-5
+        assert look(p)[1] == pytest.approx(loss, rel=1e-5)
 
 
 @needs_kernel

@@ -204,7 +204,8 @@ class Threads:
 
     def evaluate(self, theta: Float[Tensor, "D"]) -> tuple[float, float]:
         """Accuracy and loss on the test set."""
-        return self.world.model.evaluate(self.world.data, theta, self._pool.map)
+        look = self.world.look or self.world.model.evaluate
+        return look(self.world.data, theta, self._pool.map)
 
     def close(self) -> None:
         """Stop the workers and give the process its intra-op threads back."""

@@ -81,8 +81,10 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
     shards = _shards(e, data, streams)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
+    backend = _backend(e, model, world.data, prefer)
+    world = replace(world, look=getattr(backend, "look", None))
     learn = LocalSGD(
-        _backend(e, model, world.data, prefer),
+        backend,
         e.training.local_steps,
         None if e.training.batch_size == "all" else e.training.batch_size,
         _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from airfeel.learn import native
 from airfeel.learn.flat import FlatModel
+from airfeel.learn.look import NativeLook, serves
 from airfeel.learn.models import dropout_dice
 from airfeel.learn.rules import Memory, PlainSGD, Rule
 from airfeel.ranges import about
@@ -163,6 +164,11 @@ class Native:
     @property
     def block(self) -> int:
         return int(np.clip(_BLOCK_BYTES // (4 * self.network.parameters), 1, 128))
+
+    @property
+    def look(self) -> NativeLook | None:
+        """What it trains it evaluates too, if the test set is stored as the kernel reads it."""
+        return NativeLook(self.network) if serves(self.data.test_x) else None
 
     def __call__(
         self,

@@ -38,7 +38,7 @@ from airfeel.types.protocols import (
 )
 from airfeel.types.radio import Front, Link, Upkeep
 from airfeel.types.series import Series, at_round
-from airfeel.types.world import Dataset, Network, Scores, Spread, World
+from airfeel.types.world import Dataset, Look, Network, Scores, Spread, World
 
 __all__ = [
     "Agreed",
@@ -59,6 +59,7 @@ __all__ = [
     "Invited",
     "Learn",
     "Link",
+    "Look",
     "MakePlan",
     "Mask",
     "Mean",

@@ -39,6 +39,19 @@ class Dataset:
 
 
 @runtime_checkable
+class Look(Protocol):
+    """Accuracy (NaN for regression) and mean loss of a model on the test set.
+
+    data: the samples. theta: the model as a vector. spread: maps a function over parts of the test
+    set, perhaps on several threads; sums are made in the order of the parts.
+    """
+
+    def __call__(
+        self, data: Dataset, theta: Float[Tensor, "D"], spread: Spread
+    ) -> tuple[float, float]: ...
+
+
+@runtime_checkable
 class Network(Protocol):
     """A model as the round sees it: a vector of `dim` numbers, somewhere."""
 
@@ -65,6 +78,7 @@ class World:
     slots: float = float("inf")  # C, uplink slots for the whole training
     lanes: int = 1  # values that one element of the air carries: 1, or 2 in phase and quadrature
     weights: Float64[np.ndarray, "N"] | None = None  # how much each counts; None: all the same
+    look: Look | None = None  # who evaluates; None: the model itself
 
     @property
     def devices(self) -> int:

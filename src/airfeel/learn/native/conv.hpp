@@ -4,6 +4,7 @@
 // pooled at once.
 // Backward: only outputs that passed ReLU and max-pool carry a gradient. A band of rows at a time,
 // they are gathered into lists: by output channel for the weights, by position for the input.
+// Only looked through, it has no backward pass, and 3×3 filters go by tiles of 4×4 outputs.
 #pragma once
 
 #include "active.hpp"
@@ -12,6 +13,7 @@
 #include "sums.hpp"
 #include "weights.hpp"
 #include "winograd.hpp"
+#include "winograd_large.hpp"
 
 namespace airfeel {
 
@@ -19,35 +21,42 @@ class Conv final : public Stage {
    public:
     Weights weights;
 
-    Conv(const Layer& layer, const Plane& in, const Plane& out, int batch, bool wants_dx)
+    Conv(const Layer& layer, const Plane& in, const Plane& out, int batch, bool wants_dx, Use use)
         : Stage(layer, in, out, batch),
           weights(int(layer.kernel * layer.kernel), in.channels, in.stride, int(layer.outputs),
                   layer.bias),
           k_(int(layer.kernel)), height_(in.height + 2 * in.halo - k_ + 1),
-          width_(in.width + 2 * in.halo - k_ + 1), sparse_(in.stride % lanes == 0),
-          gradient_(sparse_ ? weights.outputs * weights.rows() : weights.value.size()),
-          bias_gradient_(out.stride) {
+          width_(in.width + 2 * in.halo - k_ + 1), sparse_(in.stride % lanes == 0) {
+        large_ = use == Use::look && in_large_tiles(layer, in);
+        if (large_) {
+            winograd_large_ = WinogradLarge(in, out, weights, height_, width_);
+            return;
+        }
         tiled_ = sparse_ && k_ == 3 && height_ % 2 == 0 && width_ % 2 == 0;
         if (tiled_) winograd_ = Winograd(in, weights, height_ / 2, width_ / 2);
         high_ = tiled_ ? 2 * winograd_.high() : pool ? 2 : 1;
         if (pool) rows_ = Buffer<float>(high_ * ptrdiff_t{width_} * out.stride);
-        if (wants_dx) {
-            dx_ = Buffer<float>(in.size());
-            filters_ = Buffer<float>(gradient_.size());
-        }
-        if (sparse_) {
-            band_ = band();
-            active_ = Active(weights.outputs, ptrdiff_t{band_} * out.width, pool, weights.rows());
-        } else {
-            dense_dy_ = Buffer<float>(ptrdiff_t{height_} * width_ * out.stride);
-        }
+        if (use == Use::train) prepare_backward(wants_dx);
+    }
+
+    // Whether outputs are computed 4×4 at a time, given samples in such a plane.
+    static bool in_large_tiles(const Layer& layer, const Plane& in) {
+        return layer.kind == Kind::conv && layer.kernel == 3 && in.stride % lanes == 0;
     }
 
     void begin_step() override {
+        if (large_) winograd_large_.read(weights);
         if (tiled_) winograd_.read(weights);
         if (dx_.size()) transpose(weights, filters_);
         gradient_.clear();
         bias_gradient_.clear();
+    }
+
+    void forward_some(int first, int count, const float* x) override {
+        if (large_)
+            winograd_large_.forward(count, x, weights.bias.data(), relu, pool, output(first));
+        else
+            Stage::forward_some(first, count, x);
     }
 
     void forward(int sample, const float* x) override {
@@ -90,6 +99,21 @@ class Conv final : public Stage {
     }
 
    private:
+    void prepare_backward(bool wants_dx) {
+        gradient_ = Buffer<float>(sparse_ ? weights.outputs * weights.rows() : weights.value.size());
+        bias_gradient_ = Buffer<float>(out.stride);
+        if (wants_dx) {
+            dx_ = Buffer<float>(in.size());
+            filters_ = Buffer<float>(gradient_.size());
+        }
+        if (sparse_) {
+            band_ = band();
+            active_ = Active(weights.outputs, ptrdiff_t{band_} * out.width, pool, weights.rows());
+        } else {
+            dense_dy_ = Buffer<float>(ptrdiff_t{height_} * width_ * out.stride);
+        }
+    }
+
     // Some rows of the convolution from row r on, before pooling.
     void convolve(const float* x, int r, int rows, float* to, ptrdiff_t to_row) {
         x += r * in.row();
@@ -227,7 +251,9 @@ class Conv final : public Stage {
     bool tiled_ = false;            // whether 2×2 outputs are computed at a time
     int high_ = 1;                  // rows computed at a time
     int band_ = 0;                  // output rows listed at a time
+    bool large_ = false;            // whether 4×4 are
     Winograd winograd_;
+    WinogradLarge winograd_large_;
     Active active_;
     Buffer<float> rows_;           // of the convolution, to be pooled
     Buffer<float> filters_;        // the weights, one row for each output

@@ -1,4 +1,5 @@
-// The door of the library, called through ctypes: local SGD on n devices, one after another.
+// The door of the library, called through ctypes: local SGD on n devices, one after another; and how
+// well a model does on samples.
 //
 // All that could go out of bounds (shapes, sample indices, labels) has been checked by the caller.
 
@@ -7,12 +8,14 @@
 namespace airfeel {
 namespace {
 
-// A thread keeps its last network, so that a device costs no allocation and no page faults.
+// A thread keeps its last network of each use, so that a device costs no allocation and no page
+// faults.
 struct Kept {
     std::vector<int64_t> key;
     std::unique_ptr<Network> network;
 };
 
+template <Use use>
 Network& network_for(const int64_t* table, int64_t layers, int64_t batch) {
     thread_local Kept kept;
     constexpr int64_t fields = sizeof(Layer) / sizeof(int64_t);
@@ -22,11 +25,20 @@ Network& network_for(const int64_t* table, int64_t layers, int64_t batch) {
         kept.network.reset();
         kept.key.clear();
         const Layer* first = reinterpret_cast<const Layer*>(table);
-        kept.network = std::make_unique<Network>(first, size_t(layers), int(batch));
+        kept.network = std::make_unique<Network>(first, size_t(layers), int(batch), use);
         kept.key = std::move(key);
     }
     return *kept.network;
 }
+
+// The samples that a network's first layer takes.
+Samples samples_of(const int64_t* table, const void* x, bool bytes, const int64_t* label,
+                   const float* shift, const float* scale) {
+    const Layer& first = *reinterpret_cast<const Layer*>(table);
+    return {x, bytes, label, shift, scale, int(first.channels), int(first.height * first.width)};
+}
+
+constexpr int64_t look_batch = 64;  // samples that linear layers look at together
 
 }  // namespace
 }  // namespace airfeel
@@ -44,10 +56,8 @@ EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
     using namespace airfeel;
     const FlushSubnormals flush;
     try {
-        Network& network = network_for(table, layers, batch);
-        const Layer& first = *reinterpret_cast<const Layer*>(table);
-        const int channels = int(first.channels), pixels = int(first.height * first.width);
-        const Samples samples{x, bytes != 0, label, shift, scale, channels, pixels};
+        Network& network = network_for<Use::train>(table, layers, batch);
+        const Samples samples = samples_of(table, x, bytes != 0, label, shift, scale);
         for (int64_t n = 0; n < devices; ++n) {
             network.read(theta);
             double sum = 0;
@@ -56,6 +66,23 @@ EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
             network.subtract(theta, delta + n * parameters);
             loss[n] = sum / double(steps);
         }
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+    return 0;
+}
+
+// How many of `count` samples theta classifies rightly, and their summed cross-entropy. Returns 0, or
+// 1 when memory ran out.
+EXPORTED int airfeel_evaluate(const int64_t* table, int64_t layers, const float* theta, const void* x,
+                              int64_t bytes, const int64_t* label, const float* shift,
+                              const float* scale, int64_t count, int64_t* hits, double* loss) {
+    using namespace airfeel;
+    const FlushSubnormals flush;
+    try {
+        Network& network = network_for<Use::look>(table, layers, look_batch);
+        network.read(theta);
+        network.score(samples_of(table, x, bytes != 0, label, shift, scale), count, *hits, *loss);
     } catch (const std::bad_alloc&) {
         return 1;
     }

@@ -21,8 +21,9 @@ class Linear {
         filters_ = Buffer<float>(weights.outputs * weights.rows());
     }
 
-    void forward(const float* x) {
-        Product p = product(batch_, weights.columns, weights.rows());
+    // Of the first `rows` samples.
+    void forward(const float* x, int rows) {
+        Product p = product(rows, weights.columns, weights.rows());
         p.a = x;
         p.a_row = weights.rows();
         p.a_depth = 1;
@@ -106,6 +107,14 @@ class Linear {
     bool relu_;
     Buffer<float> filters_, bias_gradient_;
 };
+
+// The place of the largest logit, the first among equals; a NaN counts as largest, as in PyTorch.
+inline int largest(const float* logits, int classes) {
+    int best = 0;
+    for (int c = 1; c < classes && !std::isnan(logits[best]); ++c)
+        if (logits[c] > logits[best] || std::isnan(logits[c])) best = c;
+    return best;
+}
 
 // Cross-entropy of one sample, and its gradient times `share`: softmax minus the label's one-hot. In
 // double where rounding errors would add up or cancel.

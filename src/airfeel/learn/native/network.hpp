@@ -1,5 +1,5 @@
-// A sequential network and its SGD step: images through the stages, flat vectors through linear
-// layers.
+// A sequential network, its SGD step, and its scores on samples: images through the stages, flat
+// vectors through linear layers.
 #pragma once
 
 #include <memory>
@@ -7,23 +7,15 @@
 
 #include "conv.hpp"
 #include "linear.hpp"
+#include "samples.hpp"
 
 namespace airfeel {
 
-// The stored samples [S][channels][height][width], bytes or floats; a model sees (x − shift)·scale.
-struct Samples {
-    const void* x;
-    bool bytes;
-    const int64_t* label;
-    const float *shift, *scale;  // for each channel
-    int channels, pixels;
-};
-
 class Network {
    public:
-    Network(const Layer* layers, size_t count, int batch)
-        : batch_(batch), flat_(layers[0].kind == Kind::linear) {
-        Plane plane = input_plane(layers[0]);
+    Network(const Layer* layers, size_t count, int batch, Use use)
+        : batch_(batch), use_(use), flat_(layers[0].kind == Kind::linear) {
+        Plane plane = with_slack(input_plane(layers[0]), layers[0]);
         in_ = plane;
         image_ = Buffer<float>(batch * in_.size());
         bool trained = false;  // is there anything to train before this layer?
@@ -32,11 +24,11 @@ class Network {
                 linear_.push_back(std::make_unique<Linear>(layers[i], plane, batch, trained));
                 plane = {int(layers[i].outputs), 1, 1, int(padded(layers[i].outputs)), 0};
             } else {
-                const Plane out = output_plane(layers, i);
+                const Plane out = with_slack(output_plane(layers, i), layers[i + 1]);
                 stages_.push_back(make_stage(layers[i], plane, out, trained));
                 plane = out;
             }
-            trained |= layers[i].kind != Kind::pass;
+            trained |= use == Use::train && layers[i].kind != Kind::pass;
         }
         classes_ = plane.channels;
     }
@@ -54,10 +46,10 @@ class Network {
     double step(const Samples& samples, const int64_t* index, float rate) {
         for (auto& stage : stages_) stage->begin_step();
         for (int b = 0; b < batch_; ++b) {
-            fetch(samples, index[b], image_.data() + b * in_.size());
+            samples.fetch(index[b], in_, flat_, image_.data() + b * in_.size());
             for (size_t i = 0; i < stages_.size(); ++i) stages_[i]->forward(b, stage_input(i, b));
         }
-        for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i));
+        for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i), batch_);
         const double loss = loss_and_gradient(samples, index);
         for (size_t i = linear_.size(); i-- > 0;) {
             linear_[i]->backward(linear_input(i), rate);
@@ -67,7 +59,33 @@ class Network {
         return loss;
     }
 
+    // Sums over the first `all` samples: how many have their label as the largest logit, and the
+    // cross-entropy.
+    void score(const Samples& samples, int64_t all, int64_t& hits, double& loss) {
+        Linear& last = *linear_.back();
+        for (auto& stage : stages_) stage->begin_step();
+        hits = 0;
+        loss = 0;
+        for (int64_t start = 0; start < all; start += batch_) {
+            const int count = int(std::min<int64_t>(batch_, all - start));
+            for (int b = 0; b < count; ++b)
+                samples.fetch(start + b, in_, flat_, image_.data() + b * in_.size());
+            for (int b = 0; b < count; b += few)
+                for (size_t i = 0; i < stages_.size(); ++i)
+                    stages_[i]->forward_some(b, std::min(few, count - b), stage_input(i, b));
+            for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i), count);
+            for (int b = 0; b < count; ++b) {
+                const float* logits = last.output.data() + b * last.weights.columns;
+                const int64_t label = samples.label[start + b];
+                hits += largest(logits, classes_) == label;
+                loss += cross_entropy(logits, classes_, label, 1.0, last.dy.data());
+            }
+        }
+    }
+
    private:
+    static constexpr int few = 4;  // images that go through the stages together: they stay in cache
+
     // The first linear layer reads an image as it is stored; convolutions read pixels side by side,
     // other stages whole vectors.
     Plane input_plane(const Layer& first) const {
@@ -82,11 +100,20 @@ class Network {
                 int(next.padding)};
     }
 
+    // Room for the tiles of a network that is only looked through.
+    Plane with_slack(Plane plane, const Layer& next) const {
+        if (use_ == Use::look && Conv::in_large_tiles(next, plane)) {
+            plane.below = WinogradLarge::slack(plane.height + 2 * plane.halo);
+            plane.right = WinogradLarge::slack(plane.width + 2 * plane.halo);
+        }
+        return plane;
+    }
+
     std::unique_ptr<Stage> make_stage(const Layer& layer, const Plane& in, const Plane& out,
                                       bool wants_dx) {
         if (layer.kind == Kind::pass)
             return std::make_unique<Pass>(layer, in, out, batch_, wants_dx);
-        auto conv = std::make_unique<Conv>(layer, in, out, batch_, wants_dx);
+        auto conv = std::make_unique<Conv>(layer, in, out, batch_, wants_dx, use_);
         convs_.push_back(conv.get());
         return conv;
     }
@@ -100,32 +127,6 @@ class Network {
         };
         for (Conv* conv : convs_) next(conv->weights);
         for (auto& layer : linear_) next(layer->weights);
-    }
-
-    // Along the memory that it goes to: channel after channel, or pixel after pixel.
-    template <class T>
-    void fetch(const T* x, const Samples& s, float* to) const {
-        auto seen = [&](int c, int i) {
-            return (float(x[c * s.pixels + i]) - s.shift[c]) * s.scale[c];
-        };
-        if (flat_) {
-            for (int c = 0; c < s.channels; ++c, to += s.pixels)
-                for (int i = 0; i < s.pixels; ++i) to[i] = seen(c, i);
-            return;
-        }
-        for (int y = 0, i = 0; y < in_.height; ++y) {
-            float* pixel = to + in_.at(y, 0);
-            for (const int end = i + in_.width; i < end; ++i, pixel += in_.stride)
-                for (int c = 0; c < s.channels; ++c) pixel[c] = seen(c, i);
-        }
-    }
-
-    void fetch(const Samples& s, int64_t sample, float* to) const {
-        const ptrdiff_t at = sample * s.channels * s.pixels;
-        if (s.bytes)
-            fetch(static_cast<const uint8_t*>(s.x) + at, s, to);
-        else
-            fetch(static_cast<const float*>(s.x) + at, s, to);
     }
 
     const float* stage_input(size_t i, int sample) const {
@@ -163,6 +164,7 @@ class Network {
     }
 
     int batch_, classes_ = 0;
+    Use use_;
     bool flat_;
     Plane in_;
     Buffer<float> image_;  // the mini-batch as the first layer reads it

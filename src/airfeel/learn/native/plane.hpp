@@ -7,12 +7,12 @@ namespace airfeel {
 
 // A layer's input or output for one sample. `stride` ≥ channels floats belong to a pixel, so that
 // pixels start on vector boundaries; a frame of `halo` zero pixels is the padding of the
-// convolution that reads it.
+// convolution that reads it, and `below` and `right` rows and columns more of zeros fill its tiles.
 struct Plane {
-    int channels, height, width, stride, halo;
+    int channels, height, width, stride, halo, below = 0, right = 0;
 
-    ptrdiff_t row() const { return ptrdiff_t{width + 2 * halo} * stride; }
-    ptrdiff_t size() const { return (height + 2 * halo) * row(); }
+    ptrdiff_t row() const { return ptrdiff_t{width + 2 * halo + right} * stride; }
+    ptrdiff_t size() const { return (height + 2 * halo + below) * row(); }
     ptrdiff_t at(int y, int x) const { return (y + halo) * row() + ptrdiff_t{x + halo} * stride; }
     int vectors() const { return stride / lanes; }
 };
@@ -20,6 +20,10 @@ struct Plane {
 // One pixel of a 2×2 max-pool: largest of four, and which (0…3 in reading order, the first among
 // equals). Behind a ReLU a maximum of zero passes no gradient: its choice is `nobody`.
 constexpr int32_t nobody = 4;
+
+INLINE Vec larger(Vec best, Vec other) {  // a NaN wins, as in PyTorch
+    return (other > best) | (other != other) ? other : best;
+}
 
 INLINE void pool_pixel(const float* const (&corner)[4], int vectors, bool relu, float* out,
                        int32_t* choice) {

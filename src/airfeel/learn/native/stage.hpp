@@ -16,6 +16,9 @@ struct Layer {
     int64_t bias, relu, pool;  // whether it has them
 };
 
+// What a network is for: SGD, or only a look at what it makes of samples.
+enum class Use { train, look };
+
 // Stages run sample by sample. Each keeps the outputs of the whole mini-batch, which its backward
 // pass and the next stage read.
 class Stage {
@@ -27,6 +30,10 @@ class Stage {
 
     virtual void begin_step() {}
     virtual void forward(int sample, const float* x) = 0;
+    // Some samples from `first` on, whose inputs lie one behind the other from x on.
+    virtual void forward_some(int first, int count, const float* x) {
+        for (int b = 0; b < count; ++b) forward(first + b, x + b * in.size());
+    }
     // From the gradient of the output (laid out as the output) to that of the weights, added up,
     // and of the input, where a stage before needs it.
     virtual void backward(int sample, const float* x, const float* dy) = 0;
