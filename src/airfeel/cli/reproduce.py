@@ -1,6 +1,7 @@
 """airfeel reproduce."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +14,14 @@ from airfeel.cli.compare import parse_seeds
 from airfeel.cli.options import JUDGES, LOUDNESS, DataDir
 from airfeel.cli.run import displays, stopping
 from airfeel.experiment.judge import parse_judge
+from airfeel.experiment.pool import Trial
 from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
 from airfeel.experiment.reproduce.running import carry_out, shortened, trials
+from airfeel.experiment.reproduce.whereabouts import give_way, whereabouts
 from airfeel.experiment.sheets import Sheet, show
 from airfeel.types import BadInput
 
@@ -72,32 +75,70 @@ def _command(which: str) -> Callable[..., None]:
             str, typer.Option(help="Curves to run, such as iid-tcs-h,iid-top-k; else the set.")
         ] = "",
         data_dir: DataDir = None,
+        eval_every: Annotated[
+            int | None,
+            typer.Option(
+                min=1, help="Rounds between looks at the test set; 10 (iid), 50 if left out."
+            ),
+        ] = None,
+        nice: Annotated[
+            bool, typer.Option("--nice", help="Let everything else on the machine go first.")
+        ] = False,
+        status: Annotated[
+            bool, typer.Option("--status", help="Only tell where each curve is; run nothing.")
+        ] = False,
     ) -> None:
         wanted = pick(which, [name for name in only.split(",") if name])
-        notes = []
-        if not from_:
-            planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir)
-            notes = [text for text in [shortened(wanted, scale)] if text]
-            for note in notes:
-                typer.echo(note)
-            # A live line cannot be handed from one run to the next when a share of time is over.
-            live = False if budget_hours else None
-            with stopping("the same command") as signals:
-                carry_out(
-                    planned,
-                    budget_hours,
-                    lambda name, e: displays(f"{name} seed {e.run.seed}", live=live),
-                    signals,
-                )
-            _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
-        else:
-            _judge(which, from_, out, notes)
+        if from_:
+            _judge(which, from_, out, [])
+            return
+        planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir, eval_every)
+        _tell_where(planned)
+        if status:
+            return
+        if nice:
+            give_way()
+        notes = [text for text in [shortened(wanted, scale)] if text]
+        for note in notes:
+            typer.echo(note)
+        refused = _carry_out(planned, budget_hours)
+        _tell_where(planned)
+        _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
+        if refused:
+            raise typer.Exit(1)
 
     command.__doc__ = f"""{_HELP[which]}
 
     Finished runs are reused, unfinished ones resumed, and the paper's claims judged by their rows.
+    The same command goes on after Ctrl-C, a kill or a restart of the machine.
     """
     return command
+
+
+def _carry_out(planned: list[Trial], hours: float | None) -> list[str]:
+    """Run and resume what is missing; what is said of the runs that cannot be resumed."""
+    refused: list[str] = []
+
+    def tell(line: str) -> None:
+        refused.append(line)
+        typer.echo(f"airfeel: {line}", err=True)
+
+    # A live line cannot be handed from one run to the next when a share of time is over.
+    live = False if hours else None
+    with stopping("the same command") as signals:
+        carry_out(
+            planned,
+            hours,
+            lambda name, e: displays(f"{name} seed {e.run.seed}", live=live),
+            signals,
+            tell,
+        )
+    return refused
+
+
+def _tell_where(planned: list[Trial]) -> None:
+    for line in whereabouts(planned, datetime.now()):
+        typer.echo(line)
 
 
 def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Rows of rounds.csv and devices.csv, and columns of them."""
 
 import csv
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -111,11 +112,16 @@ def device_lines(report: Report, real: bool = False) -> str:
     return "".join(lines).replace(",nan", ",")
 
 
-def read_columns(path: Path) -> dict[str, np.ndarray]:
-    """The columns of a CSV file of ours; text stays text, an empty number is NaN."""
+def read_columns(path: Path, *, growing: bool = False) -> dict[str, np.ndarray]:
+    """The columns of a CSV file of ours; text stays text, an empty number is NaN.
+
+    growing: somebody may be writing to it: a last line that has no end yet is left out.
+    """
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            names, *rows = list(csv.reader(file))
+            text = file.read()
+        end = text.rfind("\n") + 1 if growing else len(text)
+        names, *rows = list(csv.reader(io.StringIO(text[:end], newline="")))
     except (OSError, ValueError, csv.Error) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
     odd = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)

@@ -26,7 +26,7 @@ def open_run(folder: Path) -> Run:
         fault = seals.misfit(folder, *checkpoint.known_rows(folder))
         if fault:
             raise BadInput(fault)
-    columns = read_columns(folder / "rounds.csv")
+    columns = read_columns(folder / "rounds.csv", growing=not summary)
     fault = _fault(columns)
     if fault:
         raise BadInput(f"{folder}/rounds.csv: {fault}")

@@ -25,15 +25,20 @@ def trials(
     scale: float,
     out: Path,
     data_dir: Path | None = None,
+    eval_every: int | None = None,
 ) -> list[Trial]:
-    """The runs of some curves, seed by seed, with `scale` times the paper's rounds."""
+    """The runs of some curves, seed by seed, with `scale` times the paper's rounds.
+
+    eval_every: rounds between two looks at the test set; the curve's own if None.
+    """
+    looks = {} if eval_every is None else {"eval_every": eval_every}
     planned = []
     for seed in seeds:
         for curve in wanted:
             e = curve.experiment
             changed = {
                 "training": e.training.model_copy(update={"rounds": scaled(curve, scale)}),
-                "run": e.run.model_copy(update={"seed": seed}),
+                "run": e.run.model_copy(update={"seed": seed} | looks),
             }
             if data_dir:
                 changed["data"] = e.data.model_copy(update={"dir": str(data_dir)})
@@ -61,11 +66,13 @@ def carry_out(
     hours: float | None,
     watch: Watch = lambda *_: (),
     signals: Signals | None = None,
+    tell: Callable[[str], object] = lambda line: None,
 ) -> bool:
     """Run, resume or skip each; whether all are finished.
 
     With `hours` the time is shared evenly among the runs that are not finished; a run whose share
-    is over is saved after its round, and what it left over goes to those that follow.
+    is over is saved after its round, and what it left over goes to those that follow. One that
+    cannot be resumed is told in a line and left as it is: the others do not wait for it.
     """
     if hours is not None and not hours > 0.0:
         raise BadInput(f"--budget-hours {hours}: must be above 0")
@@ -83,6 +90,10 @@ def carry_out(
         except Interrupted as stop:
             if stop.number != signal.SIGALRM:
                 raise
+        except BadInput as error:
+            if not trial.begun:
+                raise
+            tell(f"{trial.label} seed {trial.experiment.run.seed}: left as it is, {error}")
         if signals.received == signal.SIGALRM:
             signals.received = None
     return all(trial.done for trial in planned)
