@@ -1,6 +1,6 @@
 """How long a look at the test set takes: the kernel's and PyTorch's, on the same threads.
 
-    python benchmarks/peers/looks.py [--turns 9]
+    python benchmarks/peers/looks.py [--turns 9] [--samples 2000]
 
 Looks take turns (PyTorch, kernel, kernel, PyTorch), so that what else the machine does meets both.
 """
@@ -9,6 +9,7 @@ import argparse
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import torch
 
@@ -53,11 +54,13 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--samples", type=int, help="of the test set; all if left out")
     args = parser.parse_args()
     try:
         data = load("cifar10")
     except BadInput as why:
         parser.error(str(why))
+    data = replace(data, test_x=data.test_x[: args.samples], test_y=data.test_y[: args.samples])
     for name, times in zip(("clock", "processors"), look_times(data, args.turns), strict=True):
         each = ", ".join(f"{way} {Spread(times[way]).show(2)} s" for way in WAYS)
         print(f"{name}: {each}; PyTorch / kernel {ratio(times, *WAYS).show(2)}")
