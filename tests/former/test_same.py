@@ -14,7 +14,10 @@ from same import PRESENT, check
 RUNS = 12  # of the grid; `make same` compares them all
 CHANGES = {  # of the former source: a louder noise, and a checkpoint that forgets the memory
     "radio/air.py": ("np.sqrt(fading.noise)", "1.0001 * np.sqrt(fading.noise)"),
-    "experiment/checkpoint.py": ('(state, tensors["memory"],', '(state, 0 * tensors["memory"],'),
+    "experiment/checkpoint.py": (
+        "buffers, sums = _with_prefix(_BUFFER, tensors),",
+        "buffers, sums = {k: 0 * v for k, v in _with_prefix(_BUFFER, tensors).items()},",
+    ),
 }
 SUMMARY = {"reason": "rounds", "seconds": 1.0, "commit": "a"}
 WORD = re.compile("scheme=|resumed:")
