@@ -18,22 +18,28 @@ def air_slots(values: int, subchannels: int, lanes: int = 1) -> int:
     return -(-values // (lanes * subchannels))
 
 
-def thinnest_mask(dim: int, subchannels: int, slots: float, rounds: int) -> int:
-    """K = min(D, M·max(1, ⌊C/T⌋)): the thinnest mask with which T rounds use all of C slots.
+def thinnest_mask(
+    dim: int, subchannels: int, slots: float, rounds: int, *, lanes: int = 1, pilots: int = 0
+) -> int:
+    """K = min(D, v·M·max(1, ⌊C/T⌋ − U[p])): the thinnest mask with which T rounds use all C slots.
 
     The paper leaves the choice of K open. A thin mask costs rounds alone: the fewer values a round
-    sends, the more rounds fit into the slots, down to one slot per round.
+    sends, the more rounds fit into the slots, down to one slot of the air per round.
 
     Args:
         dim: D, numbers in the model.
-        subchannels: M, each with one value per slot.
+        subchannels: M, each with one element per slot.
         slots: C, of the whole training; finite.
         rounds: T, the most that are played.
+        lanes: v, values on one element: 1, or 2 (in phase and in quadrature).
+        pilots: U[p], slots per round in which channels are estimated, all devices' together.
 
     >>> thinnest_mask(4810, 25, 30_000, 3000), thinnest_mask(4810, 25, 30_000, 100)
     (250, 4810)
+    >>> thinnest_mask(4810, 25, 30_000, 3000, lanes=2, pilots=4)
+    300
     """
-    return min(dim, subchannels * max(1, int(slots // rounds)))
+    return min(dim, lanes * subchannels * max(1, int(slots // rounds) - pilots))
 
 
 def segment_sizes(values: int, subchannels: int, lanes: int = 1) -> Int[np.ndarray, "M"]:

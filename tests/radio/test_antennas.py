@@ -11,7 +11,7 @@ from airfeel.radio.real_sky import RealSky
 from airfeel.radio.sounding import Sounding
 from airfeel.types import BadInput
 from rounds import turn
-from small import play, small
+from small import play, small, turn_at
 
 RNG = np.random.default_rng
 
@@ -120,3 +120,32 @@ def test_estimates_at_several_antennas():
 def test_one_antenna_hears_itself():
     h = complex_normal(RNG(0).random((3, 4, 1, 2)))
     np.testing.assert_array_equal(heard_by(np.ones((4, 1)) + 0j, h), h[..., 0])
+
+
+@pytest.mark.parametrize("receiver", [centroid, zf_sum, uniform_forcing])
+def test_a_dead_subchannel_and_a_dead_device_disturb_no_other(receiver):
+    """What is left of H is heard as if the rest were not there."""
+    h = channels(8, n=6, m=4)
+    h[1] = 0.0
+    h[2:, :, 3] = 0.0
+    found = receiver(h)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0)
+    alive = receiver(np.delete(h[2:], 3, axis=2))
+    np.testing.assert_allclose(np.abs((alive.conj() * found[2:]).sum(axis=1)), 1.0, atol=1e-9)
+    np.testing.assert_allclose(found[0], receiver(h[:1])[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("receiver", ["centroid", "zf-sum", "uniform-forcing"])
+def test_skies_with_dead_devices_and_subchannels_are_played(receiver, tmp_path):
+    h = RNG(0).normal(size=(3, 6, 8, 8)) + 1j * RNG(1).normal(size=(3, 6, 8, 8))
+    h[:, 2] = 0.0
+    h[1, :, 5] = 0.0
+    np.save(tmp_path / "h.npy", h)
+    radio = {"fading": "trace", "trace": str(tmp_path / "h.npy")}
+    setup = build(small(radio=radio | {"antennas": 8, "receiver": receiver}, csi={"pilots": 1}))
+    for t in (1, 2):
+        fading = setup.scheme.fade(turn_at(setup, t))
+        assert np.isfinite(fading.air).all()
+        assert not fading.air[2].any()
+        assert (fading.air[[0, 1, 3, 4, 5], 0] > 0.0).all()
+    assert len(play(setup, 2)) == 2

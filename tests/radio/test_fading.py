@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airfeel.experiment.build import build
-from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky
+from airfeel.radio.fading import Constant, Nakagami, Rayleigh, Rician, Sky
 from airfeel.radio.trace import Trace
 from airfeel.streams import Streams
 from airfeel.types import BadInput
@@ -160,3 +160,37 @@ def test_a_trace_of_paths_is_their_response(tmp_path):
     np.savez(tmp_path / "p.npz", amplitude=a, delay=tau[0])
     with pytest.raises(BadInput, match=r"radio\.trace.*delay"):
         Trace(str(tmp_path / "p.npz"), subchannels=8)(turn())
+
+
+def test_the_mean_of_a_trace_is_over_the_antennas_in_use(tmp_path):
+    gains = RNG(2).rayleigh(size=(4, 6, 8, 3)) * np.array([1.0, 3.0, 50.0])
+    np.save(tmp_path / "gains.npy", gains)
+    radio = {"fading": "trace", "trace": str(tmp_path / "gains.npy")}
+    for used in (1, 2):
+        setup = build(small(radio=radio | {"antennas": used}, csi={"error": 0.1}))
+        found = setup.scheme.fade(turn_at(setup, 1)).mean2
+        wanted = np.square(gains[..., :used]).mean(axis=(0, 2, 3))
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_nakagami_of_any_order_knows_its_means():
+    for m, wanted in ((0.5, np.sqrt(2 / np.pi)), (1.0, np.sqrt(np.pi) / 2), (3.0, 0.959368)):
+        assert Nakagami(1.0, m).root() == pytest.approx(wanted, rel=1e-6)
+    for m in (171.0, 400.0, 1e5, 1e12):
+        assert Nakagami(1.0, m).root() == pytest.approx(
+            1.0 - 1.0 / (8.0 * m), abs=1.0 / m**2 + 1e-14
+        )
+        assert Nakagami(1.0, m).inverse(0.0) == pytest.approx(m / (m - 1.0), rel=1e-9)
+
+
+def test_without_fading_a_wrong_estimate_still_falls_silent():
+    """|ĥ|² is below half of its mean now and then; with exact knowledge it never is."""
+    still = {"radio": {"fading": "none"}, "hardware": {"truncation": 0.5}}
+    known, wrong, turned = (
+        build(small(**still, **csi)).scheme.fade(turn())
+        for csi in ({}, {"csi": {"error": 0.3}}, {"csi": {"phase_bits": 2}})
+    )
+    assert not known.silent.any()
+    assert 0 < wrong.silent.sum() < wrong.silent.size
+    np.testing.assert_array_equal(wrong.silent, wrong.air_gain2 < 0.5 * wrong.mean2[:, None])
+    assert (turned.relative == 1.0).all()

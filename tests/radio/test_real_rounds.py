@@ -1,6 +1,6 @@
 """Rounds under a real radio: what devices keep, what it costs, and what an interruption changes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -258,3 +258,32 @@ def test_a_record_tells_belief_truth_and_who_was_lost(tmp_path):
     assert np.array_equal(again.plan.most_tries, report.plan.most_tries)
     assert np.array_equal(again.tries, tries)
     assert np.array_equal(again.lost, lost)
+
+
+@dataclass(frozen=True)
+class Around:
+    """A part around the sky, which changes nothing."""
+
+    fade: object
+
+    def __call__(self, turn):
+        return self.fade(turn)
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "pilots"),
+    [
+        ("top-k", {}, 4),
+        ("top-k", {"invite": "interior"}, 3),
+        ("top-k", {"invite": "best-channel"}, 6),
+        ("top-k", {"invite": "best-channel", "fade": "test_real_rounds:Around"}, 6),
+        ("top-k", {"fade": "test_real_rounds:Around"}, 4),
+        ("d-dsgd", {"options": {"capacity": "real"}}, 6),
+        ("d-dsgd", {"options": {"capacity": "complex"}}, 6),
+    ],
+    ids=str,
+)
+def test_who_sends_pilots_does_not_depend_on_what_is_around_the_sky(name, scheme, pilots):
+    """Whom the invitation names, or all six where it looks at the sky of the round."""
+    _, _, report, _ = play(build(small(name, csi={"pilots": 1}, scheme=scheme)), 1)[0]
+    assert report.costs.columns["slots_pilot"] == pilots

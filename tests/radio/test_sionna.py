@@ -94,3 +94,36 @@ def test_runs_do_not_touch_the_default_generator():
 def test_only_its_own_motion_is_known(sky):
     with pytest.raises(BadInput, match=r"radio\.correlation = 'gauss-markov'"):
         build(small(radio={"fading": "sionna", "correlation": "gauss-markov", "rho": 0.5}))
+
+
+@pytest.mark.parametrize("profile", ["cdl-A", "cdl-D", "umi"])
+def test_what_has_no_moments_still_tells_its_mean_power(profile, sky):
+    """Mean over rounds, devices and antennas; four standard errors of devices and rounds."""
+    made = sky(profile, scale=1.5)
+    looks = range(1, 21) if profile == "umi" else range(1, 13)
+    power = np.array([np.abs(made.waves(turn(10, 1, t), 2)) ** 2 for t in looks]).mean(axis=(2, 3))
+    error = power.std() / np.sqrt(power.size)
+    assert made.moments is None
+    assert abs(power.mean() - made.mean2) <= 4 * error
+
+
+@pytest.mark.parametrize("profile", ["cdl-B", "umi"])
+def test_clusters_serve_antennas_estimates_and_cells(profile):
+    radio = {"fading": "sionna", "profile": profile, "antennas": 3}
+    e = small(radio=radio, csi={"pilots": 1}, cell={"model": "umi"}, hardware={"truncation": 0.01})
+    setup = build(e)
+    assert len(play(setup, 1)) == 1
+    assert setup.facts["cell"]["loss_db"]
+    with pytest.raises(BadInput, match=r"radio\.fading: tells no means"):
+        play(build(small("gbma", radio=radio)), 1)
+
+
+def test_places_of_a_sector_stay_while_its_waves_change(sky, monkeypatch):
+    from airfeel.radio import sionna
+
+    made, make = [], sionna._sector
+    monkeypatch.setattr(sionna, "_sector", lambda *a: made.append(make(*a)) or made[-1])
+    looks = [sky("umi").waves(turn(4, 3, t), 2) for t in (1, 2)]
+    first, second = (model._scenario.ut_loc.numpy() for model in made)
+    np.testing.assert_array_equal(first, second)
+    assert (looks[0] != looks[1]).all()

@@ -278,3 +278,41 @@ def test_subcarriers_widen_subchannels():
         small(radio={"fading": "tdl", "symbol_seconds": slot}, link={"subcarriers": 12})
     ).scheme.fade
     assert sky.draw.spacing == pytest.approx(12 * 15e3)
+
+
+def test_gauss_markov_with_antennas_draws_each_round_once(monkeypatch):
+    """A sky that is asked for one antenna and for three goes on from where it was with both."""
+    drawn, fresh = [], Rayleigh.fresh
+
+    def watched(self, turn, round, antennas):
+        drawn.append((round, antennas))
+        return fresh(self, turn, round, antennas)
+
+    monkeypatch.setattr(Rayleigh, "fresh", watched)
+    sky = GaussMarkov(Rayleigh(), 0.9)
+    for t in range(1, 7):
+        one, three = sky.waves(turn(round=t), 1), sky.waves(turn(round=t), 3)
+    assert sorted(drawn) == [(t, r) for t in range(7) for r in (1, 3)]
+    new = GaussMarkov(Rayleigh(), 0.9)
+    np.testing.assert_array_equal(new.waves(turn(round=6), 3), three)
+    np.testing.assert_array_equal(new.waves(turn(round=6), 1), one)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (
+            {"model": "uma", "device_height": 14.0},
+            r"cell\.device_height = 14\.0: must be at most 13",
+        ),
+        ({"model": "uma", "device_height": 1.0}, r"cell\.device_height = 1\.0: must be above 1 m"),
+        ({"model": "umi", "device_height": 0.5}, r"cell\.device_height = 0\.5: must be above 1 m"),
+        ({"model": "umi", "bs_height": 1.0}, r"cell\.bs_height = 1\.0: must be above 1 m"),
+    ],
+    ids=str,
+)
+def test_heights_that_the_models_do_not_hold_for_are_refused(cell, message):
+    build(small(cell={"model": "inh"}))
+    build(small(cell={"model": "uma", "device_height": 13.0}))
+    with pytest.raises(BadInput, match=message):
+        build(small(cell=cell))

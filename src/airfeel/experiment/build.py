@@ -22,6 +22,7 @@ from airfeel.experiment.config import SQUARES, Experiment
 from airfeel.experiment.fields import scheduling
 from airfeel.experiment.real_radio import (
     lanes,
+    pilot_slots,
     real_sky,
     refuse_long,
     refuse_real,
@@ -225,6 +226,8 @@ def _scheme(
         lanes=world.lanes,
         rounds=e.training.rounds,
         slots=world.slots,
+        lanes=world.lanes,
+        pilots=world.devices * pilot_slots(e),
     )
     scheme = assemble(chosen, e.radio.meters, settings, world)
     refuse_replaced(e, fade, scheme)
@@ -261,7 +264,7 @@ def _draw(e: Experiment) -> Draw:
     if name_of(radio.fading) in FADINGS:  # a user's own part may use these words otherwise
         facts |= {name: getattr(radio, name) for name in _OF_PATHS}
         facts |= {"m": radio.nakagami_m, "spacing": width(e)}
-        facts["subchannels"] = radio.subchannels
+        facts |= {"subchannels": radio.subchannels, "antennas": radio.antennas}
     if radio.trace is not None:
         facts["file"] = radio.trace
     draw: Draw = FADINGS.make(radio.fading, **facts)

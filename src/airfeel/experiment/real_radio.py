@@ -12,11 +12,11 @@ from airfeel.radio.antennas import Antennas
 from airfeel.radio.cell import Cell, Place
 from airfeel.radio.clocks import Clocks
 from airfeel.radio.doppler import doppler_shift
-from airfeel.radio.fading import Sky, moments_of
+from airfeel.radio.fading import Sky, mean2_of
 from airfeel.radio.mcs import mcs_table
 from airfeel.radio.meters import Coherence, Heard
 from airfeel.radio.real import RealCosts, RealPlan, Sounded
-from airfeel.radio.real_sky import RealSky
+from airfeel.radio.real_sky import AllSounded, RealSky
 from airfeel.radio.sounding import Sounding
 from airfeel.types import Dice, Fade, Front, Invite, Link, Scheme
 
@@ -26,6 +26,11 @@ SECTIONS = ("csi", "sync", "hardware", "link", "cell")
 def lanes(e: Experiment) -> int:
     """Values on one element of the air."""
     return 2 if e.link.analog == "iq" else 1
+
+
+def pilot_slots(e: Experiment) -> int:
+    """Slots of a device's pilots per round; those of the base station take none."""
+    return 0 if e.csi.link == "downlink" else e.csi.pilots
 
 
 def real_sky(e: Experiment, sky: Sky) -> Fade:
@@ -39,7 +44,7 @@ def real_sky(e: Experiment, sky: Sky) -> Fade:
         truncation=e.hardware.truncation,
         front=_front(e, clocks),
         pilot_power=e.csi.pilot_power,
-        pilots=0 if down else e.csi.pilots,
+        pilots=pilot_slots(e),
         antennas=_antennas(e),
         overhead=e.sync.overhead if e.sync.every and not clocks.exact and not down else 0,
     )
@@ -59,7 +64,7 @@ def with_real_radio(e: Experiment, scheme: Scheme) -> Scheme:
     seen = real is not None and real.antennas.count > 1  # a beam is made of all devices
     blind = getattr(scheme.invite, "blind", False) and not seen
     if real is not None and real.pilots and not blind:
-        fade = replace(real, everyone=True) if fade is real else fade
+        fade = AllSounded(fade)
     costs = RealCosts(e.csi.magnitude_bits + e.csi.phase_bits)
     around = replace(
         scheme,
@@ -109,12 +114,12 @@ def settled(e: Experiment, sky: Sky, streams: Dice) -> tuple[Sky, dict[str, Any]
     """The sky with the mean gains of a cell, and what is to be told of its devices."""
     if e.cell.model == "none":
         return sky, {}
-    known = moments_of(sky.draw)
+    known = mean2_of(sky.draw)
     if known is None:
         raise BadInput(f"cell.model = {e.cell.model!r}: radio.fading tells no mean |h|²")
     cell, seconds = _cell(e), e.radio.symbol_seconds
     place = cell.settle(streams.rng("cell").random((e.training.devices, 4)))
-    unit2 = np.broadcast_to(np.asarray(known.mean2, float), e.training.devices)
+    unit2 = np.broadcast_to(np.asarray(known, float), e.training.devices)
     gain = cell.mean_gain(place, e.radio.noise, unit2, seconds)
     if not (np.isfinite(gain).all() and gain.min() > 0.0):
         raise BadInput(f"cell.gain_db = {e.cell.gain_db}: makes gains that are 0 or not finite")

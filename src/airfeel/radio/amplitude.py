@@ -130,8 +130,8 @@ class Precoded:
         return int(self.norm != "bound")
 
     def __call__(self, ask: Ask) -> Loud:
-        known, moments = known_means(ask.fading)
-        threshold = 1.0 if moments.steady else self.threshold
+        known, _ = known_means(ask.fading)
+        threshold = 1.0 if ask.fading.steady else self.threshold
         mean2 = known[ask.able]
         least = float(mean2[mean2 > 0.0].min(initial=np.inf))
         scalar = largest_amplitude(ask, self._most(ask.turn)) * float(np.sqrt(threshold * least))

@@ -24,7 +24,8 @@ class Antennas:
     ) -> Complex128[np.ndarray, "M R"]:
         """f_m, unit vectors; 1 for a single antenna.
 
-        Every device counts the same, ĥ_n/√Ω_n: one that is far off must not bend the beam.
+        Every device counts the same, ĥ_n/√Ω_n: one that is far off must not bend the beam. Who is
+        not met on a sub-channel does not count there; where nobody is, any unit vector will do.
 
         Args:
             known: ĥ of all devices at every antenna.
@@ -33,7 +34,9 @@ class Antennas:
         devices, subchannels, antennas = known.shape
         if antennas == 1:
             return np.ones((subchannels, 1), dtype=np.complex128)
-        scaled = np.moveaxis(known / np.sqrt(mean2)[:, None, None], 0, -1)  # [M R N]
+        root = np.sqrt(mean2)[:, None, None]
+        each = np.divide(known, root, out=np.zeros_like(known), where=root > 0.0)
+        scaled = np.moveaxis(each, 0, -1)  # [M R N]
         if self.receiver == "centroid":
             return centroid(scaled)
         if self.receiver == "uniform-forcing":
@@ -77,14 +80,15 @@ def zf_sum(h: Complex128[np.ndarray, "M R N"]) -> Complex128[np.ndarray, "M R"]:
     [[0.707, 0.707]]
     """
     f = np.linalg.pinv(_hermitian(h)).sum(axis=-1)
-    return np.asarray(f / np.linalg.norm(f, axis=1, keepdims=True))
+    length = np.linalg.norm(f, axis=1, keepdims=True)
+    return np.divide(f, length, out=centroid(h), where=length > 0.0)
 
 
 def uniform_forcing(h: Complex128[np.ndarray, "M R N"]) -> Complex128[np.ndarray, "M R"]:
     """f ← (HH^H + λI)⁻¹·H·e^{j·arg(H^H·f)} from the centroid; or that, if its least is more.
 
     Ten steps of regularised zero-forcing to devices of equal modulus, each with the phase that it
-    has; λ is a tenth of the mean eigenvalue. What counts is min_n |f^H·ĥ_n|.
+    has; λ is a tenth of the mean eigenvalue. What counts is min_n |f^H·ĥ_n| over all ĥ_n but 0.
 
     Args:
         h: ĥ, a column for each device.
@@ -96,21 +100,23 @@ def uniform_forcing(h: Complex128[np.ndarray, "M R N"]) -> Complex128[np.ndarray
     first = centroid(h)
     gram = h @ _hermitian(h)
     size = np.trace(gram, axis1=1, axis2=2).real / h.shape[1]
-    ridge = gram + _RIDGE * size[:, None, None] * np.eye(h.shape[1])
+    met = size > 0.0  # elsewhere it is the centroid
+    ridge = gram + np.where(met, _RIDGE * size, 1.0)[:, None, None] * np.eye(h.shape[1])
     f = first[..., None]
     for _ in range(_TURNS):
-        met = _hermitian(h) @ f
-        f = np.linalg.solve(ridge, h @ np.exp(1j * np.angle(met)))
+        turned = np.exp(1j * np.angle(_hermitian(h) @ f))
+        f = np.where(met[:, None, None], np.linalg.solve(ridge, h @ turned), f)
         f = f / np.linalg.norm(f, axis=1, keepdims=True)
-    better = _least(h, f[..., 0]) > _least(h, first)
+    better = met & (_least(h, f[..., 0]) > _least(h, first))
     return np.where(better[:, None], f[..., 0], first)
 
 
 def _least(
     h: Complex128[np.ndarray, "M R N"], f: Complex128[np.ndarray, "M R"]
 ) -> Float64[np.ndarray, "M"]:
-    """min_n |f^H·ĥ_n|."""
-    return np.asarray(np.abs(_hermitian(h) @ f[..., None]).min(axis=(1, 2)))
+    """min_n |f^H·ĥ_n| over those that are met; infinite where nobody is."""
+    heard = np.abs(_hermitian(h) @ f[..., None])[..., 0]
+    return np.asarray(np.where(h.any(axis=1), heard, np.inf).min(axis=1))
 
 
 def _hermitian(h: Complex128[np.ndarray, "*n R N"]) -> Complex128[np.ndarray, "*n N R"]:

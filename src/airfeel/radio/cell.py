@@ -6,10 +6,12 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from scipy.constants import Boltzmann, speed_of_light
 
+from airfeel.errors import BadInput
 from airfeel.radio.gaussian import normal
 
 _HEIGHTS = {"uma": (25.0, 1.5), "inh": (3.0, 1.0)}  # of base station and devices [m]
 _SHADOWS = {"umi": (4.0, 7.82), "uma": (4.0, 6.0), "inh": (3.0, 8.03)}  # LoS, NLoS [dB]
+_TALLEST = 13.0  # device [m] that the chance of a line of sight in uma holds for
 Array = np.ndarray
 
 
@@ -44,6 +46,20 @@ class Cell:
     noise_figure_db: float = 5.0
     temperature: float = 290.0
     gain_db: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.model not in ("umi", "uma"):
+            return
+        for name, height in zip(("bs_height", "device_height"), self.heights, strict=True):
+            if height <= 1.0:
+                raise BadInput(
+                    f"cell.{name} = {height}: must be above 1 m for cell.model = {self.model!r}"
+                )
+        if self.model == "uma" and self.heights[1] > _TALLEST:
+            raise BadInput(
+                f"cell.device_height = {self.heights[1]}: must be at most {_TALLEST:.0f} m for "
+                "cell.model = 'uma'"
+            )
 
     def noise(self, slot_seconds: float) -> float:
         """σ² = kT·F/T_s [W]: one element has the bandwidth 1/T_s.

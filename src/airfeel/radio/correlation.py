@@ -63,14 +63,16 @@ class GaussMarkov:
         waves, new = last.waves, np.sqrt(1.0 - self.rho**2)
         for t in range(last.round + 1, turn.round + 1):
             waves = self.rho * waves + new * self.draw.fresh(turn, t, antennas)
-        self._held[:] = [_Held(turn.streams, turn.round, waves)]
+        others = [held for held in self._held if held.waves.shape != size]  # of fewer antennas, say
+        self._held[:] = [*others, _Held(turn.streams, turn.round, waves)]
         return self.draw.compose(turn, waves, 0)
 
     def _before(self, turn: Turn, size: tuple[int, ...]) -> _Held | None:
         """What is held, if this round can go on from there."""
         for held in self._held:
-            same = held.streams == turn.streams and held.waves.shape == size
-            return held if same and held.round <= turn.round else None
+            if held.waves.shape == size:
+                same = held.streams == turn.streams
+                return held if same and held.round <= turn.round else None
         return None
 
 

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Complex128, Float64
-from scipy.special import exp1, gamma, gammaincc, gammaincinv
+from scipy.special import beta, exp1, gamma, gammaincc, gammaincinv
 
 from airfeel.radio.gaussian import normal, phasor
 from airfeel.radio.rician import rician_moment
 from airfeel.ranges import AtLeastHalf, Each, NotNegative, Positive, about
-from airfeel.types import BadInput, Fading, Moments, Turn
+from airfeel.types import BadInput, Fading, Mean, Moments, Turn
 
 Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice its square")]
 
@@ -20,7 +20,8 @@ Scale = Annotated[Positive, about("factor on |h|; under Rayleigh E|h|² is twice
 class Draw(Protocol):
     """|h| of every device on every sub-channel in a round, from the dice of the room `fading`.
 
-    One that has `airfeel.types.Moments` too serves schemes that need to know means of it.
+    One that has `airfeel.types.Moments` too serves schemes that need to know means of it; one that
+    has `mean2` alone, E|h|², serves estimates, antennas and cells.
     """
 
     def __call__(self, turn: Turn) -> Float64[np.ndarray, "N M"]: ...
@@ -35,6 +36,13 @@ def moments_of(draw: object) -> Moments | None:
     """What a draw tells of its means: by itself, or by its `moments`. None: nothing."""
     known = getattr(draw, "moments", draw)
     return known if isinstance(known, Moments) else None
+
+
+def mean2_of(draw: object) -> Mean | None:
+    """E|h|² as a draw tells it, also one that knows no other means. None: not known."""
+    known = moments_of(draw)
+    told: Mean | None = getattr(draw, "mean2", None) if known is None else known.mean2
+    return told
 
 
 def rayleigh(shape: tuple[int, ...], *, rng: np.random.Generator) -> Float64[np.ndarray, "..."]:
@@ -206,7 +214,7 @@ class Nakagami:
 
     def root(self) -> float:
         """E√γ = Γ(m + ½)/(Γ(m)·√m)."""
-        return float(gamma(self.m + 0.5) / gamma(self.m) / math.sqrt(self.m))
+        return float(math.sqrt(math.pi / self.m) / beta(self.m, 0.5))  # no Γ alone: they overflow
 
     def inverse(self, least: float) -> float:
         """E[1/γ; γ ≥ a] = m·Γ(m − 1, m·a)/Γ(m), the upper incomplete gamma function."""
@@ -236,8 +244,7 @@ class Sky:
         if mean.ndim and len(mean) != turn.world.devices:
             raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")
         factor = np.sqrt(np.broadcast_to(mean, turn.world.devices))
+        told = mean2_of(self.draw)
+        mean2 = None if told is None else np.broadcast_to(mean * told, turn.world.devices)
         known = moments_of(self.draw)
-        if known is None:
-            return Fading(gain * factor[:, None], self.noise)
-        mean2 = np.broadcast_to(mean * known.mean2, turn.world.devices)
         return Fading(gain * factor[:, None], self.noise, mean2=mean2, moments=known)

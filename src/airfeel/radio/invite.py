@@ -93,6 +93,7 @@ class Interior:
 
     share: Annotated[Share, about("share of devices that are invited, strongest first")] = 0.5
     alternating: Annotated[bool, about("invite all devices in every other round")] = False
+    blind: ClassVar[bool] = True  # reads means, not the sky of a round
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         power = power_left(turn)

@@ -10,7 +10,7 @@ from airfeel.radio.clocks import Clocks
 from airfeel.radio.fading import Sky
 from airfeel.radio.sounding import Sounding
 from airfeel.radio.waves import waves_of
-from airfeel.types import BadInput, Fading, Front, Link, Turn, Upkeep
+from airfeel.types import BadInput, Fade, Fading, Front, Link, Turn, Upkeep
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,8 @@ class RealSky:
     synchronisation. link: what digital links bear. truncation: γ = |ĝ|²/Ω below which a device is
     silent on a sub-channel. front: amplifiers, converters and the grid of the air. pilot_power: of
     a device on a sub-channel in a pilot slot [W]; None: P̄_n/M. pilots: slots of pilots of a device.
-    everyone: whether all devices are estimated, or only who is invited. overhead: slots of a
-    re-alignment within the air. antennas: of the base station, for packets by maximum ratio, for
-    the air by one unit vector per sub-channel.
+    overhead: slots of a re-alignment within the air. antennas: of the base station, for packets by
+    maximum ratio, for the air by one unit vector per sub-channel.
     """
 
     sky: Sky
@@ -36,7 +35,6 @@ class RealSky:
     front: Front | None = None
     pilot_power: float | None = None
     pilots: int = 0
-    everyone: bool = False
     overhead: int = 0
     antennas: Antennas = field(default_factory=Antennas)
 
@@ -100,7 +98,7 @@ class RealSky:
     def _upkeep(self, turn: Turn) -> Upkeep:
         energy = self._pilot_power(turn) * turn.world.subchannels
         every = (self.front or Front()).every
-        return Upkeep(energy, self.pilots, self.everyone, every, self.overhead)
+        return Upkeep(energy, self.pilots, every=every, overhead=self.overhead)
 
     def _pilot_power(self, turn: Turn) -> Float64[np.ndarray, "N"]:
         """P_p of each device on a sub-channel [W]."""
@@ -113,6 +111,22 @@ class RealSky:
         """h itself, which nobody knows."""
         factor = np.broadcast_to(np.sqrt(self.sky.mean_gain), turn.world.devices)
         return waves_of(self.sky.draw, turn, self.antennas.count) * factor[:, None, None]
+
+
+@dataclass(frozen=True)
+class AllSounded:
+    """A sky for which all devices with power send pilots, not only who is invited.
+
+    fade: any; parts may be around the real sky.
+    """
+
+    fade: Fade
+
+    def __call__(self, turn: Turn) -> Fading:
+        fading = self.fade(turn)
+        if fading.upkeep is None:
+            return fading
+        return replace(fading, upkeep=replace(fading.upkeep, everyone=True))
 
 
 def _combined(

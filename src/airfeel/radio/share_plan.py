@@ -11,7 +11,7 @@ from airfeel.radio.air import spent_energy
 from airfeel.radio.digital import Division, divide, silence
 from airfeel.radio.plan import Analog, Bounded, first_reasons, lay_out
 from airfeel.radio.remaining import allowed_energy, power_left
-from airfeel.radio.rounding import SPENT
+from airfeel.radio.rounding import FITS, SPENT
 from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.ranges import Count, Each, Positive, about
 from airfeel.segments import air_slots
@@ -32,7 +32,8 @@ class SharePlan(Bounded):
     devices report the energies of their M segments, once in `every` rounds; in between the last σ_t
     holds. With `strict` a report costs 32·M bits of each device, sent digitally before the air.
 
-    Own entries of a codec go digitally, too. Nobody speaks where nobody has anything to send.
+    Own entries of a codec go digitally, too. Who cannot pay for that, its pilots and re-alignments
+    is silent, and nobody speaks where nobody has anything to send.
 
     Carried, where `every` is above 1: `loudness`, the last σ_t that was chosen; NaN before.
 
@@ -54,19 +55,42 @@ class SharePlan(Bounded):
         side = _REAL_BITS * turn.world.subchannels if self.strict and self.reports(turn) else 0
         bits = np.zeros(turn.world.devices)
         bits[said.devices] = said.bits + side
-        active = np.flatnonzero(reason == Reason.SCHEDULED)
-        division = divide(active, power, fading, bits, self.allocate)
-        reason[division.dropped] = Reason.NO_CHANNEL
         slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
-        budget = np.minimum(
-            allowed_energy(self.alpha, power, slots), _energy_left(turn, division, fading, slots)
-        )
+        division, dear = self._affordable(turn, fading, reason, bits, slots)
+        budget = np.minimum(allowed_energy(self.alpha, power, slots), _energy_left(turn, dear))
         speaks = (reason == Reason.SCHEDULED)[said.devices]
         analog = self._analog(turn, said, fading, speaks, budget)
         if not np.nansum(analog.needed) > 0.0 and said.index.shape[1] == 0:
             quiet = _why_silent(reason, fading, budget)
             return lay_out(quiet, silence(*fading.gain.shape), 0, analog)
         return lay_out(reason, division, slots, replace(analog, side=float(side)))
+
+    def _affordable(
+        self,
+        turn: Turn,
+        fading: Fading,
+        reason: np.ndarray,
+        bits: Float64[np.ndarray, "N"],
+        slots: int,
+    ) -> tuple[Division, Float64[np.ndarray, "N"]]:
+        """Who can pay for its packet, pilots and re-alignments, and what these take [W·slots].
+
+        Reasons of all others are told in place. Who falls out leaves its sub-channels to others, so
+        that they are shared out again; a round whose slots do not fit is left to be discarded.
+        """
+        whole, power = turn.world.slots * turn.world.power, power_left(turn)
+        while True:
+            active = np.flatnonzero(reason == Reason.SCHEDULED)
+            division = divide(active, power, fading, bits, self.allocate)
+            reason[division.dropped] = Reason.NO_CHANNEL
+            dear = division.own_slots * division.power.sum(axis=1)
+            if fading.upkeep is not None:
+                dear = dear + fading.upkeep.own_energy(slots)
+            over = turn.state.spent + dear > whole * FITS
+            over &= (reason == Reason.SCHEDULED).astype(bool)
+            if turn.state.slots + slots + division.slots > turn.world.slots or not over.any():
+                return division, dear
+            reason[over] = Reason.NO_ENERGY
 
     def _analog(
         self,
@@ -80,7 +104,7 @@ class SharePlan(Bounded):
         who, energy = said.devices[speaks], said.energy[speaks]
         heard = (energy, fading.air_gain2[who], budget[who])
         if self.reports(turn):
-            noise = said.symbols.shape[1] * fading.noise
+            noise = said.symbols.shape[1] * fading.noise / said.lanes
             scalar = np.sqrt(least_error(*heard, noise, self.kappa)) or 1.0  # 1: of no consequence
         else:
             scalar = turn.state.carry["loudness"]
@@ -115,16 +139,11 @@ class SharePlan(Bounded):
         return {**gap, "loudness": np.array(plan.scalar if new else turn.state.carry["loudness"])}
 
 
-def _energy_left(
-    turn: Turn, division: Division, fading: Fading, slots: int
-) -> Float64[np.ndarray, "N"]:
-    """What is left of C·P̄_n after pilots and digital phase [W·slots]; 0 where only rounding is."""
+def _energy_left(turn: Turn, dear: Float64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
+    """What is left of C·P̄_n beside what a round takes anyway [W·slots]; 0 if only rounding is."""
     whole = turn.world.slots * turn.world.power
-    digital = division.own_slots * division.power.sum(axis=1)
-    if fading.upkeep is not None:
-        digital = digital + fading.upkeep.own_energy(slots)
-    left = whole - turn.state.spent - digital
-    return np.where(turn.state.spent + digital < whole * SPENT, left, 0.0)
+    left = whole - turn.state.spent - dear
+    return np.where(turn.state.spent + dear < whole * SPENT, left, 0.0)
 
 
 def _why_silent(reason: np.ndarray, fading: Fading, budget: Float64[np.ndarray, "N"]) -> np.ndarray:

@@ -65,6 +65,11 @@ class SionnaSky:
             case _:
                 return 0.0
 
+    @property
+    def mean2(self) -> float:
+        """E|h|² = 2s²."""
+        return 2.0 * self.scale * self.scale
+
     def moving(self, seconds: float) -> "SionnaSky":
         """The same paths in every round, so many seconds later each time."""
         return replace(self, seconds=seconds)
@@ -76,7 +81,8 @@ class SionnaSky:
         time = turn.round * self.seconds or _FIRST
         f = frequencies(turn.world.subchannels, self.spacing)
         if self.profile in ("umi", "uma"):
-            rows = self._sector(key[0], time, len(key), antennas, f)
+            place = int(2**53 * turn.streams.rng("paths", 0).random())
+            rows = self._sector(place, key[0], time, len(key), antennas, f)
         else:
             rows = np.stack([self._device(k, time, antennas, f) for k in key])
         return np.asarray(self.scale * np.sqrt(2.0) * np.moveaxis(rows, 1, 2))
@@ -91,11 +97,22 @@ class SionnaSky:
         return response(a[0, 0, :, 0, 0, :, 1].numpy(), delay[0, 0, 0].numpy()[None], f)
 
     def _sector(
-        self, key: int, time: float, devices: int, antennas: int, f: Float64[np.ndarray, "M"]
+        self,
+        place: int,
+        key: int,
+        time: float,
+        devices: int,
+        antennas: int,
+        f: Float64[np.ndarray, "M"],
     ) -> Complex128[np.ndarray, "{devices} {antennas} M"]:
-        """All devices of a sector: one topology, of the key; it is made anew for every look."""
-        _seed(key)
+        """All devices of a sector: places, sights and spreads of one key, rays of another.
+
+        The model is made anew for every look: on a used one a topology cannot be set again alike.
+        """
+        _seed(place)
         model = _sector(self.profile, self.carrier, self.speed, devices, antennas)
+        if key != place:
+            _seed(key)
         a, delay = model(2, 1.0 / time)
         paths = np.moveaxis(a[0, 0, :, :, 0, :, 1].numpy(), 1, 0)
         return response(paths, delay[0, 0].numpy()[:, None], f)
@@ -142,7 +159,7 @@ def _line(profile: str, spread: float, carrier: float, speed: float, antennas: i
 
 
 def _sector(profile: str, carrier: float, speed: float, devices: int, antennas: int) -> Any:
-    """Devices in a sector, none of them indoors."""
+    """Devices in a sector, none of them indoors; antennas are upright, so that E|h|² is 1."""
     channel = library().channel
     exact = {"precision": "double", "device": "cpu"}
     kind = channel.tr38901.UMi if profile == "umi" else channel.tr38901.UMa
@@ -157,10 +174,11 @@ def _sector(profile: str, carrier: float, speed: float, devices: int, antennas: 
         **exact,
     )
     motion = {"min_ut_velocity": speed, "max_ut_velocity": speed}
-    places = channel.gen_single_sector_topology(
+    hands, mast, held, faced, *rest = channel.gen_single_sector_topology(
         1, devices, profile, indoor_probability=0.0, **motion, **exact
     )
-    model.set_topology(*places)
+    bearing = torch.tensor([1.0, 0.0, 0.0], dtype=faced.dtype)
+    model.set_topology(hands, mast, torch.zeros_like(held), faced * bearing, *rest)
     return model
 
 

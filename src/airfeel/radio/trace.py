@@ -13,7 +13,7 @@ from airfeel.errors import BadInput, quote
 from airfeel.radio.fading import Scale, shape_of
 from airfeel.radio.profiles import frequencies, response
 from airfeel.radio.waves import with_phase
-from airfeel.ranges import Positive, Whole, about
+from airfeel.ranges import Count, Positive, Whole, about
 from airfeel.types import Turn
 
 _LARGEST = 4e9  # bytes that a list of paths may unpack to
@@ -32,6 +32,7 @@ class Trace:
     scale: Scale = 1.0
     spacing: Annotated[Positive, about("from one sub-channel to the next, for paths", "Hz")] = 1e6
     subchannels: Annotated[Whole, about("M, for paths")] = 0
+    antennas: Annotated[Count, about("R, the first so many of the file are in use")] = 1
     steady: ClassVar[bool] = False
 
     @cached_property
@@ -104,8 +105,9 @@ class Trace:
 
     @cached_property
     def mean2(self) -> Float64[np.ndarray, "N"]:
-        """E|h|² of each device: the mean over all frames and sub-channels."""
-        return np.asarray(np.square(self.scale * self.gains).mean(axis=(0, 2)))
+        """E|h|² of each device: the mean over all frames, sub-channels and antennas in use."""
+        square = np.square(self.scale * np.abs(self.frames[..., : self.antennas]))
+        return np.asarray(square.mean(axis=3).mean(axis=(0, 2)))
 
     @cached_property
     def _relative(self) -> Float64[np.ndarray, "T N M"]:

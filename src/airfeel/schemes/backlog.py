@@ -71,7 +71,8 @@ def _entries(s: Settings, k: int | None) -> int:
     if k is not None and k > s.dim:
         raise BadInput(f"scheme.options.k = {k}: must be at most {s.dim}, numbers in the model")
     if k is None and s.rounds is not None and s.slots < float("inf"):
-        k = thinnest_mask(s.dim, s.subchannels, s.slots, s.rounds)
+        taken = {"lanes": s.lanes, "pilots": s.pilots}
+        k = thinnest_mask(s.dim, s.subchannels, s.slots, s.rounds, **taken)
     if not (k or s.k_global):
         raise BadInput("scheme.global_sparsity = 0: backlog sends nothing without a shared mask")
     return k or s.k_global

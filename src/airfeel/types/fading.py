@@ -9,6 +9,7 @@ from jaxtyping import Bool, Complex128, Float64
 from airfeel.errors import BadInput
 from airfeel.types.radio import Front, Link, Upkeep
 
+_ROUNDING = 1e-12
 Mean = float | Float64[np.ndarray, "N"]  # of all devices, or of each
 
 
@@ -59,14 +60,22 @@ class Fading:
             return np.square(self.gain)
 
     @property
+    def steady(self) -> bool:
+        """Whether nothing fades, and that is known exactly: γ is 1."""
+        return self.moments is not None and self.moments.steady and self.air is None
+
+    @property
     def relative(self) -> Float64[np.ndarray, "N M"]:
-        """γ = |h|²/ḡ_n of the air as it is believed; 1 without fading, and 0 where ḡ_n is."""
+        """γ = |h|²/ḡ_n of the air as it is believed; 1 where `steady`, and 0 where ḡ_n is."""
         if self.mean2 is None:
             raise BadInput("scheme.fade: tells no mean |h|² of the devices, which is needed here")
-        if self.moments is not None and self.moments.steady:
+        if self.steady:
             return np.ones_like(self.gain)
         mean = self.mean2[:, None]
-        return np.divide(self.air_gain2, mean, out=np.zeros_like(self.gain), where=mean > 0.0)
+        gamma = np.divide(self.air_gain2, mean, out=np.zeros_like(self.gain), where=mean > 0.0)
+        if self.moments is not None and self.moments.steady:  # a phase alone is known badly
+            return np.where(np.abs(gamma - 1.0) < _ROUNDING, 1.0, gamma)
+        return gamma
 
     @property
     def met(self) -> Float64[np.ndarray, "N M"]:
