@@ -226,7 +226,6 @@ def _scheme(
         lanes=world.lanes,
         rounds=e.training.rounds,
         slots=world.slots,
-        lanes=world.lanes,
         pilots=world.devices * pilot_slots(e),
     )
     scheme = assemble(chosen, e.radio.meters, settings, world)

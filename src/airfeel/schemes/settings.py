@@ -54,7 +54,6 @@ class Settings:
     lanes: int = 1  # values that one element of the air carries
     rounds: int | None = None  # T, the most that are played; None without a limit
     slots: float = float("inf")  # C, uplink slots for the whole training
-    lanes: int = 1  # values on one element of the air: 1, or 2 in phase and quadrature
     pilots: int = 0  # slots of all devices' pilots per round
 
     def invite(self, default: str) -> Invite:
