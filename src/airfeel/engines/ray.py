@@ -34,7 +34,7 @@ from airfeel.types import (
     World,
 )
 
-_PATIENCE = 60.0  # seconds after which a run that waits for free CPUs says so
+_PATIENCE = 60.0  # seconds after which a run that waits for its actors says so
 _News = tuple[np.ndarray | None, np.ndarray | None]  # the model and the update, where they are new
 _ROWS = ("finite", "loss", "common", "index", "value", "bits", "energy")
 _MAYBE = ("signal", "norm")  # rows that not every codec has
@@ -155,7 +155,8 @@ class RayEngine:
                 raise Lost("a worker of the Ray cluster is lost (it has fewer CPUs now)")
             if not warned and time.monotonic() - since > _PATIENCE:
                 warned = True
-                warnings.warn(f"run.actors: {len(waiting)} wait for a free CPU", stacklevel=2)
+                late = f"run.actors: {len(waiting)} wait for a free CPU, or start slowly"
+                warnings.warn(late, stacklevel=2)
         self._hear(there)
 
     def prepare(
