@@ -5,7 +5,7 @@ import json
 from itertools import zip_longest
 from pathlib import Path
 
-# Columns of rows, keys of summary.json and facts.json; the checksums are of files that are compared.
+# Columns of rows, keys of summary.json and facts.json; checksums are of files that are compared.
 _ASIDE = {"seconds", "machine", "commit", "files"}
 _SKIPPED = ("*.lock", "checkpoint*.safetensors")
 
