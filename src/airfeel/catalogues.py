@@ -59,7 +59,7 @@ INVITES = Catalogue(
         "pf-snr": Entry("airfeel.radio.invite:PfSnr", "those of best channels for their own mean"),
         "energy-queue": Entry(
             "airfeel.radio.queues:EnergyQueue",
-            "who is worth its energy, by queues of energy owed; with scheme.schedule = all",
+            "who is worth its energy, by queues of energy owed; all of them speak",
         ),
         "interior": Entry("airfeel.radio.invite:Interior", "devices of largest mean gain (baa)"),
         "proportional-fair": Entry(

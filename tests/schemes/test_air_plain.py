@@ -16,6 +16,14 @@ from small import play, small, turn_at
 
 ROUNDS = 4
 ROOT = math.sqrt(math.pi) / 2.0
+AS_STATED = {  # whom the mean is over, whether devices remember, and how strongly
+    "baa": ("heard", False, 1.0),
+    "airfl-mem": ("heard", True, 1.0),
+    "cotaf": ("heard", False, 1.0),
+    "obda": ("heard", False, 1.0),
+    "ef-obda": ("heard", True, 1.0),
+    "gbma": ("active", False, 1.0),
+}
 NEAR_AND_FAR = [1.0, 0.3, 2.0, 1.0, 0.05, 1.5]  # the fifth is too weak to count
 CASES = {
     "baa": ("baa", {}),
@@ -46,7 +54,7 @@ def plain(monkeypatch):
 
 def by_hand(plain, e, setup):
     """The same experiment by the plain reading, with every draw handed in."""
-    world, streams, codec = setup.world, setup.streams, setup.scheme.codec
+    world, streams = setup.world, setup.streams
     times, ids = range(ROUNDS + 1), np.arange(world.devices)
 
     def learn(t, theta):
@@ -54,7 +62,8 @@ def by_hand(plain, e, setup):
         dice = streams.uniform("batch", t, ids, setup.scheme.learn.dice)
         return setup.scheme.learn(Turn(world, state, streams), ids, dice)[0].numpy()
 
-    alpha, name = e.radio.alpha, e.scheme.name
+    alpha, name, options = e.radio.alpha, e.scheme.name, e.scheme.options
+    divide, memory, strength = AS_STATED[name]
     return plain.simulate(
         learn=learn,
         theta=world.model.initial().numpy(),
@@ -67,9 +76,9 @@ def by_hand(plain, e, setup):
         policy=policy(plain, e, alpha),
         encode={"obda": plain.signs, "ef-obda": plain.scaled_signs}.get(name, plain.whole),
         stride=1e-3 if "obda" in name else None,
-        memory="memory" in codec.memory.buffers,
-        strength=getattr(codec.memory, "strength", 1.0),
-        divide=getattr(codec, "divide", "heard"),
+        memory=memory,
+        strength=options.get("strength", strength),
+        divide=options.get("divide", divide),
         slots=e.slots,
     )
 
@@ -112,6 +121,7 @@ def test_library_equals_plain_reading(plain, case):
         np.testing.assert_allclose(costs.energy, record["energy"], rtol=1e-9)
         np.testing.assert_allclose(state.spent, record["spent"], rtol=1e-9)
         np.testing.assert_allclose(state.theta.numpy(), record["theta"], rtol=1e-9, atol=1e-12)
+        assert bool(memory.shape[1]) == AS_STATED[scheme][1]
         if memory.shape[1]:
             np.testing.assert_allclose(memory.numpy(), record["memory"], rtol=1e-9, atol=1e-12)
 

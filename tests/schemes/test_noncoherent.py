@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import math
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 from airfeel.compress.energies import DitheredEnergies, PairedEnergies
 from airfeel.experiment.build import build
 from airfeel.radio.square_law import received_power
-from airfeel.segments import by_value
 from airfeel.types import BadInput, Turn
 from small import play, small, turn_at
 
@@ -70,34 +70,41 @@ def test_the_memory_keeps_what_the_signs_did_not_let_through():
     assert share == pytest.approx(0.5, abs=0.15)
 
 
+@pytest.mark.parametrize("weights", ["equal", "samples"])
 @pytest.mark.parametrize("scheme", ["ncairfl", "reed"])
-def test_library_equals_plain_reading(plain, scheme):
-    setup = build(small(scheme, radio={"mean_gain": [1.0, 0.3, 2.0, 1.0, 0.1, 1.5]}))
-    world, streams = setup.world, setup.streams
-    held = np.zeros((world.devices, world.dim))
+def test_library_equals_plain_reading(plain, scheme, weights):
+    """Half of the devices at random; by data size a device's energies count w times."""
+    changes = {"training": {"weights": weights}, "data": {"partition": "dirichlet", "alpha": 0.5}}
+    radio = {"mean_gain": [1.0, 0.3, 2.0, 1.0, 0.1, 1.5]}
+    setup = build(small(scheme, radio=radio, scheme={"scheduled": None}, **changes))
+    world, streams, values = setup.world, setup.streams, 102 if scheme == "ncairfl" else 204
+    short, rest = divmod(values, 8)
+    place = [m for m in range(8) for _ in range(short + (m < rest))]
+    samples, held = [len(shard) for shard in world.shards], np.zeros((6, 102))
+    w = [6 * s / sum(samples) if weights == "samples" else 1.0 for s in samples]
     for before, after, report, memory in play(setup, 4):
         turn = Turn(world, before, streams)
-        who = np.flatnonzero(report.plan.active)
+        who = np.sort(np.argsort(turn.rng("invite").random(6))[:3])
+        assert np.flatnonzero(report.plan.active).tolist() == who.tolist()
         dice = streams.uniform("batch", turn.round, who, setup.scheme.learn.dice)
         delta = setup.scheme.learn(turn, who, dice)[0].numpy()
-        sign = np.where(turn.rng("dither").random(world.dim) < 0.5, -1.0, 1.0)
+        sign = np.where(turn.rng("dither").random(102) < 0.5, -1.0, 1.0)
         x = {n: delta[i] + held[n] for i, n in enumerate(who)}
         said = {n: plain.ncairfl(x[n], sign) for n in who}
         symbols = {n: said[n][1] if scheme == "ncairfl" else plain.reed(x[n]) for n in who}
-        values = len(symbols[who[0]])
-        slots = -(-values // world.subchannels)
-        fading = setup.scheme.fade(turn)
-        rho, loud = plain.loudness(symbols, fading.mean2, world.power * slots)
-        place = by_value(np.arange(world.subchannels), values)
+        symbols = {n: [math.sqrt(w[n]) * s for s in symbols[n]] for n in who}
+        slots = math.ceil(values / 8)
+        mean2 = [2.0 * g for g in radio["mean_gain"]]
+        rho, loud = plain.loudness(symbols, mean2, [5e-3 * slots] * 6)
         phase = dict(zip(who, streams.uniform("rotation", turn.round, who, values), strict=True))
-        z = np.sqrt(fading.noise / 2.0) * turn.rng("air").standard_normal((2, values))
-        power = plain.measure(symbols, loud, fading.gain, phase, z, place)
-        r = (np.array(power) - fading.noise) / rho / len(who)
-        update = sign * r if scheme == "ncairfl" else r[: world.dim] - r[world.dim :]
+        z = np.sqrt(1e-6 / 2.0) * turn.rng("air").standard_normal((2, values))
+        power = plain.measure(symbols, loud, report.fading.gain, phase, z, place)
+        r = (np.array(power) - 1e-6) / rho / sum(w[n] for n in who)
+        update = sign * r if scheme == "ncairfl" else r[:102] - r[102:]
         np.testing.assert_allclose(after.update.numpy(), update, rtol=1e-9, atol=1e-12)
         energy = [loud[n] ** 2 * sum(s * s for s in symbols[n]) for n in who]
         np.testing.assert_allclose(report.costs.energy[who], energy, rtol=1e-9)
-        assert max(energy / (world.power[who] * slots)) == pytest.approx(1.0)
+        assert max(energy) / (5e-3 * slots) == pytest.approx(1.0)
         assert report.costs.slots_air == slots
         if scheme == "ncairfl":
             for n in who:

@@ -55,9 +55,27 @@ def average(
         total[support] = received.signal
     for index, value in zip(received.index, received.value, strict=True):
         total.index_add_(0, index, value)  # a device's own indices are distinct
-    total.div_(devices if divide == "all" else max(received.count, 1))
+    total.div_(devices if divide == "all" else received.count or 1)
     if uneven:
         speakers = by_value(received.heard.astype(np.float64), len(support), received.lanes)
         share = np.divide(1.0, speakers, out=np.zeros_like(speakers), where=speakers > 0)
         total[support] += received.signal * torch.from_numpy(share).to(total)
     return total
+
+
+def noise_of(
+    received: Received, entries: int, devices: int, divide: Divide = "active"
+) -> float | Float[Tensor, "_"]:
+    """Variance of entries of that mean which came by air: one number, or that of each one heard.
+
+    Args:
+        received: the variance of one entry of the signal, and who was heard where.
+        entries: K, of the mask.
+        devices: N, all devices of the run.
+        divide: as above.
+    """
+    if divide == "heard" and (received.heard != received.count).any():
+        speakers = by_value(received.heard.astype(np.float64), entries, received.lanes)
+        return torch.from_numpy(received.noise / speakers[speakers > 0] ** 2).to(received.signal)
+    count = devices if divide == "all" else received.count or 1
+    return float(received.noise / count**2)

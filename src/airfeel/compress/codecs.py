@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compress.average import Divide, average
+from airfeel.compress.average import Divide, average, noise_of
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, NoMemory
@@ -260,9 +260,8 @@ def mean_of(turn: Turn, agreed: Agreed, received: Received, divide: Divide = "ac
     """
     world = turn.world
     update = average(received, agreed.support, world.dim, world.devices, divide)
-    count = world.devices if divide == "all" else max(received.count, 1)
     touched = (heard_of(agreed, received), received.index)
-    return Decoded(update, touched, received.noise / count**2)
+    return Decoded(update, touched, noise_of(received, len(agreed.support), world.devices, divide))
 
 
 def heard_of(agreed: Agreed, received: Received) -> Int64[Tensor, "_"]:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from airfeel.compress.codecs import all_entries, no_mask
 from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.types import Agreed, Decoded, Memory, Received, Turn, Words
+from airfeel.compress.momenta import Dgc
+from airfeel.types import Agreed, BadInput, Decoded, Memory, Received, Turn, Words
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class DitheredEnergies:
 
     memory: Memory = field(default_factory=ErrorMemory)
     dice: ClassVar[int] = 0
+    roots: ClassVar[bool] = True  # symbols are roots of energies
     columns: ClassVar[tuple[str, ...]] = ()
 
     def agree(self, turn: Turn) -> Agreed:
@@ -56,22 +58,31 @@ class DitheredEnergies:
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
         """φ∘r/N_t."""
         dither = cast(Dithered, agreed).dither
-        update = dither * received.signal / max(received.count, 1)
-        return Decoded(update, (agreed.support,), received.noise / max(received.count, 1) ** 2)
+        count = received.count or 1
+        update = dither * received.signal / count
+        return Decoded(update, (agreed.support,), received.noise / count**2)
 
 
 @dataclass(frozen=True)
 class PairedEnergies:
     """√[x]⁺, then √[−x]⁺: a signed value as energies on two elements (REED, arXiv:2605.07263).
 
-    ĝ = (r⁺ − r⁻)/N_t. 2D symbols, no memory.
+    ĝ = (r⁺ − r⁻)/N_t. 2D symbols, and nothing that a memory could take off.
 
     memory: what devices keep.
     """
 
     memory: Memory = field(default_factory=NoMemory)
     dice: ClassVar[int] = 0
+    roots: ClassVar[bool] = True  # symbols are roots of energies
     columns: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.memory, ErrorMemory | Dgc):
+            raise BadInput(
+                f"scheme.memory = {type(self.memory).__name__}: keeps what was not said, and pairs "
+                "of energies say all; must be 'none' or 'signum'"
+            )
 
     def agree(self, turn: Turn) -> Agreed:
         """Nothing."""
@@ -93,7 +104,7 @@ class PairedEnergies:
     def decode(self, turn: Turn, agreed: Agreed, received: Received) -> Decoded:
         """(r⁺ − r⁻)/N_t."""
         above, below = received.signal[: turn.world.dim], received.signal[turn.world.dim :]
-        count = max(received.count, 1)
+        count = received.count or 1
         return Decoded(
             (above - below) / count, (all_entries(turn).support,), 2.0 * received.noise / count**2
         )

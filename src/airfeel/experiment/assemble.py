@@ -27,6 +27,7 @@ from airfeel.schemes import Settings
 from airfeel.schemes.equip import equip
 from airfeel.types import BadInput, Scheme, World
 
+_NONE = inspect.Parameter.empty
 _REPLACED = {"fade": SKIES, "invite": INVITES, "transmit": TRANSMITS}
 _REPLACED |= {"codec": CODECS, "plan": PLANS}  # a codec may ask whether values go by air
 _WITHIN: dict[str, Catalogue] = {"mask": MASKS, "memory": MEMORIES, "step": STEPS}
@@ -64,10 +65,17 @@ def assemble(
     for name, catalogue in _REPLACED.items():
         if (choice := getattr(chosen, name)) is not None:
             facts = settings.facts | {"analog": getattr(scheme.transmit, "air", True)}
+            for rule in _own_rules(catalogue, choice, chosen):
+                del facts[rule]
             part = _placed(getattr(scheme, name), name, catalogue, choice, facts)
             scheme = dataclasses.replace(scheme, **{name: part})
     _refuse_unused(scheme, inner, chosen)
     _refuse_twice(scheme)
+    if world.weights is not None and _levels(scheme.plan):
+        raise BadInput(
+            "training.weights = 'samples': each device is as loud as it can, whatever its weight; "
+            f"must be 'equal' beside scheme {quote(chosen.name)}"
+        )
     if read and scheme.meters != read:
         raise BadInput(f"radio.meters: scheme {chosen.name!r} has no place for them")
     scheme = equip(scheme)
@@ -85,6 +93,21 @@ def _placed(before: Any, name: str, catalogue: Catalogue, choice: Choice, facts:
         return dataclasses.replace(before, **{name: within})
     own = facts | _inherit(catalogue, choice, before) | {name: before}
     return catalogue.make(choice, f"scheme.{name}", **own)
+
+
+def _own_rules(catalogue: Catalogue, choice: Choice, chosen: SchemeChoice) -> list[str]:
+    """Rules that nobody chose, and for which a part has a default of its own."""
+    fields = catalogue.settings(name_of(choice))
+    rules = (name for name in ("mask", "memory") if getattr(chosen, name) is None)
+    return [name for name in rules if name in fields and fields[name].default is not _NONE]
+
+
+def _levels(part: object) -> bool:
+    """Whether a policy within a plan makes weights of no consequence."""
+    if not dataclasses.is_dataclass(part):
+        return False
+    within = (getattr(part, field.name) for field in dataclasses.fields(part))
+    return getattr(part, "levels", False) or any(_levels(inner) for inner in within)
 
 
 def _inherit(catalogue: Catalogue, choice: Choice, before: object) -> Table:

@@ -20,6 +20,7 @@ from airfeel.experiment.sections import (
 )
 
 SQUARES = 1e-150, 1e150  # numbers of which the square is a double
+_HALF = 0.5  # of the devices, at random: NCAirFL's
 _HEARD = 0.65  # the share of devices that the paper's TCS-H hears, which the digital schemes invite
 
 
@@ -49,7 +50,8 @@ class Experiment(Section):
     @property
     def scheduled(self) -> int:
         """Devices that a digital scheme invites in a round."""
-        return self.scheme.scheduled or max(round(_HEARD * self.training.devices), 1)
+        share = _HALF if self.scheme.name in ("ncairfl", "reed") else _HEARD
+        return self.scheme.scheduled or max(round(share * self.training.devices), 1)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":

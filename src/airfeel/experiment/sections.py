@@ -124,7 +124,8 @@ class SchemeChoice(Section):
     local_sparsity: Share = Field(0.05, description="φ[l], share of the model in a local mask")
     bits: Annotated[int, Field(strict=True)] = Field(16, description="q: 2 to 24, or 32")
     scheduled: Count | None = Field(
-        None, description="devices per round of the digital schemes; 65 % of all if left out"
+        None,
+        description="devices invited at random; left out: 65 % of all, half for ncairfl and reed",
     )
     scheduler: str | None = Field(
         None,

@@ -45,7 +45,10 @@ class AirPlan(Bounded):
         able = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
         slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
         power, budget = (allowed_energy(self.alpha, left, u) for u in (1, slots))
-        loud = policy(Ask(turn, said, fading, able, power, budget))
+        ask = Ask(turn, said, fading, able, power, budget)
+        if ask.mute:
+            reason[able] = Reason.DROPPED
+        loud = policy(ask)
         for why, who in loud.out.items():
             reason[(reason == Reason.SCHEDULED) & who] = why
         side = float(_REAL_BITS * (self.reports + policy.reports)) if self.strict else 0.0

@@ -1,6 +1,6 @@
 """How loud devices speak over the air: one small part for each policy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -16,12 +16,13 @@ from airfeel.radio.loudness import (
     largest_amplitude,
     unheard,
 )
-from airfeel.ranges import NotNegative, Positive, about
-from airfeel.types import BadInput, Happened, Reason, Series, Turn, at_round
+from airfeel.ranges import Count, NotNegative, Positive, about
+from airfeel.types import BadInput, Happened, Learn, Reason, Series, Turn, at_round
 
-PowerScalar = Annotated[Series, about("σ_t, one number or one for each round")]
+_Over = Positive | tuple[Positive, ...] | Callable[[int], float]  # over rounds, above 0
+PowerScalar = Annotated[_Over, about("σ_t, one number or one for each round")]
 Threshold = Annotated[NotNegative, about("g_th, smallest |h|² over its mean that is inverted")]
-ByHand = Annotated[Series | None, about("σ_t by hand, in place of the policy's")]
+ByHand = Annotated[_Over | None, about("σ_t by hand, in place of the policy's")]
 THRESHOLD = 0.105  # 90 % of the entries are sent under Rayleigh fading
 Norm = Annotated[
     Literal["now", "last", "bound"],
@@ -115,14 +116,23 @@ class Precoded:
     threshold: Threshold = THRESHOLD
     norm: Norm = "now"
     bound: Annotated[Positive | None, about("G, largest norm of a gradient")] = None
-    rate: Annotated[Series, about("η_t, of local steps, for the bound")] = 1.0
-    steps: Annotated[int, about("H, local steps, for the bound")] = 1
+    rate: Annotated[Series | None, about("η_t, for the bound; left out: the training's")] = None
+    steps: Annotated[Count | None, about("H, for the bound; left out: the training's")] = None
+    learn: Learn | None = None  # tells both where they are left out
 
     def __post_init__(self) -> None:
         if self.threshold == 0.0:
             raise BadInput("threshold = 0: must be above 0, σ_t is in proportion to its root")
         if (self.norm == "bound") != (self.bound is not None):
             raise BadInput(f"bound = {self.bound}: must be given with norm = 'bound', and only so")
+        if self.bound is not None and None in self._local:
+            raise BadInput("norm = 'bound': local training tells no rate or no steps")
+
+    @property
+    def _local(self) -> tuple[Series | None, int | None]:
+        """η_t and H."""
+        rate, steps = (getattr(self.learn, name, None) for name in ("learning_rate", "steps"))
+        return rate if self.rate is None else self.rate, steps if self.steps is None else self.steps
 
     @property
     def reports(self) -> int:
@@ -141,8 +151,9 @@ class Precoded:
 
     def _most(self, turn: Turn) -> float | None:
         """What stands for the largest ‖symbols‖²."""
-        if self.bound is not None:
-            return float(at_round(self.rate, turn.round) * self.steps * self.bound) ** 2
+        rate, steps = self._local
+        if self.bound is not None and rate is not None and steps is not None:
+            return float(at_round(rate, turn.round) * steps * self.bound) ** 2
         if self.norm == "last" and np.isfinite(turn.state.carry["peak"]):
             return float(turn.state.carry["peak"])
         return None
@@ -169,6 +180,7 @@ class Own:
     """
 
     reports: ClassVar[int] = 0
+    levels: ClassVar[bool] = True  # a device that counts more than once is no louder
 
     def __call__(self, ask: Ask) -> Loud:
         cost = needed_energy(ask.energy, ask.fading.air_gain2, 1.0)

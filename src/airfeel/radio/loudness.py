@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float64
 
+from airfeel.radio.air import segment_energy
 from airfeel.segments import segment_sizes
 from airfeel.types import BadInput, Fading, Moments, Reason, Said, Turn
 
@@ -33,8 +35,18 @@ class Ask:
 
     @property
     def norm2(self) -> Float64[np.ndarray, "n"]:
-        """‖symbols‖² of those who may speak, in device order."""
-        return np.asarray(self.said.energy[self.able[self.said.devices]].sum(axis=1))
+        """‖symbols‖² of those who may speak, in device order, whatever is silent of them."""
+        said, some = self.said, self.able[self.said.devices]
+        if self.fading.silent is None:
+            return np.asarray(said.energy[some].sum(axis=1))
+        symbols = said.symbols[torch.from_numpy(some).to(said.symbols.device)]
+        return np.asarray(segment_energy(symbols, said.energy.shape[1], said.lanes).sum(axis=1))
+
+    @property
+    def mute(self) -> bool:
+        """Whether nobody has anything to say, by air or otherwise: a sum would be noise alone."""
+        nothing = self.said.symbols.shape[1] > 0 and not self.said.bits.any()
+        return bool(nothing and not self.norm2.any())
 
     @property
     def used(self) -> Bool[np.ndarray, "M"]:

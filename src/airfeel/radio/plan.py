@@ -91,6 +91,7 @@ class HybridPlan(Bounded):
         reason = first_reasons(said, power_left(turn))
         keep(reason, self.screen, turn, said, fading)
         reason[(reason == Reason.SCHEDULED) & ~limit.allows(needed)] = Reason.TOO_LOUD
+        reason[(reason == Reason.SCHEDULED) & np.isinf(needed)] = Reason.NO_CHANNEL
         analog = Analog(limit.scalar, needed, limit.budget)
         planner = Planner(turn, said, fading, self.allocate, analog)
         return planner.plan(reason, self.schedule == "thrifty")

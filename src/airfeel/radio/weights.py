@@ -30,28 +30,38 @@ def gather(turn: Turn, codec: Codec, said: Said) -> Said:
         said: by n devices.
     """
     together = getattr(codec, "gather", None)
-    return weigh(said if together is None else together(said), turn.world.weights)
+    said = said if together is None else together(said)
+    return weigh(said, turn.world.weights, _roots(codec))
 
 
-def weigh(said: Said, weights: Float64[np.ndarray, "N"] | None) -> Said:
+def weigh(said: Said, weights: Float64[np.ndarray, "N"] | None, roots: bool = False) -> Said:
     """What devices would say, each w_n times: symbols, their energy (w_n²) and packets.
 
-    A mean then divides by the sum of the weights, see `receive`. Memories are kept of what was said
-    before it was weighed.
+    Symbols that are roots of what they stand for are sent √w_n times. A mean then divides by the
+    sum of the weights, see `receive`. Memories are kept of what was said before it was weighed.
 
     Args:
         said: by n devices.
         weights: w of all devices; None where all are 1.
+        roots: whether a receiver squares the symbols.
     """
     if weights is None:
         return said
     w = weights[said.devices]
-    column = torch.from_numpy(w).to(said.common)[:, None]
+    loud = np.sqrt(w) if roots else w
+    column, symbols = (torch.from_numpy(v).to(said.common)[:, None] for v in (w, loud))
     return replace(
         said,
         common=said.common * column,
         value=said.value * column,
-        signal=None if said.signal is None else said.signal * column,
-        energy=said.energy * np.square(w)[:, None],
+        signal=None if said.signal is None else said.signal * symbols,
+        energy=said.energy * np.square(loud)[:, None],
         weight=w,
     )
+
+
+def _roots(codec: object) -> bool:
+    """Whether a codec's symbols are roots of what they stand for, also within another."""
+    while codec is not None and not getattr(codec, "roots", False):
+        codec = getattr(codec, "codec", None)
+    return codec is not None

@@ -7,12 +7,12 @@ from airfeel.compress.markov import Markov
 from airfeel.compress.measured import MeanRounds, Measurements, Pilot, Renew, Symbols
 from airfeel.compress.projections import Kind
 from airfeel.compress.recovery import Iterations, Recover, SoftThreshold, Tolerance, Tuning
-from airfeel.radio.amplitude import THRESHOLD, ByHand, Own, Threshold, Truncated
+from airfeel.radio.amplitude import THRESHOLD, Own, Threshold, Truncated
 from airfeel.radio.measured import Measured, Paced
 from airfeel.ranges import Count, Share, about
 from airfeel.schemes.over_the_air import over_the_air
-from airfeel.schemes.settings import Settings
-from airfeel.types import Scheme, Series
+from airfeel.schemes.settings import ByHand, Rounds, Settings
+from airfeel.types import Scheme
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Options(Measuring):
         Literal["last", "paper"], about("last symbol: 0.1·‖last update‖, or 1 as in the paper")
     ] = "last"
     mean_rounds: MeanRounds = 20
-    power_share: Annotated[Series, about("factors on a round's energy, of mean 1 over rounds")] = (
+    power_share: Annotated[Rounds, about("factors on a round's energy, of mean 1 over rounds")] = (
         1.0
     )
 
@@ -86,7 +86,9 @@ def a_dsgd(s: Settings) -> Scheme:
     """
     own = s.read(Options)
     codec = own.codec(s, own.pilot, own.mean_rounds)
-    scheme = over_the_air(s, "a-dsgd", codec, Paced(Own(), own.power_share))
+    scheme = over_the_air(
+        s, "a-dsgd", codec, Paced(Own(), s.series(own.power_share, "power_share"))
+    )
     return replace(scheme, transmit=Measured())
 
 
@@ -103,5 +105,5 @@ def ca_dsgd(s: Settings) -> Scheme:
     """
     own = s.read(Fading)
     codec = own.codec(s, "none", 0)
-    policy = Truncated(own.threshold, own.power_scalar)
+    policy = Truncated(own.threshold, s.by_hand(own.power_scalar))
     return replace(over_the_air(s, "ca-dsgd", codec, policy), transmit=Measured(pilot=False))

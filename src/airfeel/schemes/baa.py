@@ -5,12 +5,12 @@ from typing import Annotated
 
 from airfeel.compress.codecs import Whole, Whom
 from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.radio.amplitude import THRESHOLD, ByHand, Threshold, Truncated
+from airfeel.radio.amplitude import THRESHOLD, Threshold, Truncated
 from airfeel.radio.centred import Centred
 from airfeel.radio.invite import Interior
 from airfeel.ranges import Share, about
 from airfeel.schemes.over_the_air import over_the_air
-from airfeel.schemes.settings import Settings
+from airfeel.schemes.settings import ByHand, Settings
 from airfeel.types import Codec, Invite, Memory, Scheme
 
 
@@ -55,5 +55,5 @@ def _truncated(s: Settings, name: str, memory: Memory) -> Scheme:
     invite: Invite | None = None
     if own.interior < 1.0 and s.inviting is None:
         invite = Interior(own.interior, own.alternating)
-    policy = Truncated(own.threshold, own.power_scalar)
+    policy = Truncated(own.threshold, s.by_hand(own.power_scalar))
     return over_the_air(s, name, codec, policy, invite, reports=int(own.center))

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from airfeel.compress.codecs import Whole
 from airfeel.compress.memory import NoMemory
-from airfeel.errors import BadInput
 from airfeel.radio.amplitude import THRESHOLD, Norm, Precoded, Threshold
 from airfeel.ranges import Positive, about
 from airfeel.schemes.over_the_air import over_the_air
@@ -32,8 +31,5 @@ def cotaf(s: Settings) -> Scheme:
     threshold and its estimate of E‖Δ‖² were not to be had: `threshold`, `norm`.
     """
     own = s.read(Options)
-    rate, steps = (getattr(s.learn, name, None) for name in ("learning_rate", "steps"))
-    if own.norm == "bound" and (rate is None or steps is None):
-        raise BadInput("scheme.options.norm = 'bound': local training tells no rate and no steps")
-    policy = Precoded(own.threshold, own.norm, own.bound, rate or 1.0, steps or 1)
+    policy = Precoded(own.threshold, own.norm, own.bound, learn=s.learn)
     return over_the_air(s, "cotaf", Whole(s.memory_or(NoMemory()), "heard"), policy)

@@ -6,10 +6,10 @@ from typing import Annotated
 from airfeel.compress.air_signs import AirSigns
 from airfeel.compress.memory import ErrorMemory, NoMemory
 from airfeel.compress.signs import Signs
-from airfeel.radio.amplitude import THRESHOLD, ByHand, Threshold, Truncated
+from airfeel.radio.amplitude import THRESHOLD, Threshold, Truncated
 from airfeel.ranges import Share, about
 from airfeel.schemes.over_the_air import over_the_air
-from airfeel.schemes.settings import Rounds, Settings
+from airfeel.schemes.settings import ByHand, Rounds, Settings
 from airfeel.types import Scheme
 
 
@@ -40,7 +40,7 @@ def obda(s: Settings) -> Scheme:
     """
     own = s.read(Options)
     codec = Signs(s.dim, s.series(own.stride, "stride"), True, s.memory_or(NoMemory()))
-    policy = Truncated(own.threshold, own.power_scalar, unit=True)
+    policy = Truncated(own.threshold, s.by_hand(own.power_scalar), unit=True)
     return over_the_air(s, "obda", codec, policy)
 
 
@@ -53,5 +53,5 @@ def ef_obda(s: Settings) -> Scheme:
     own = s.read(Remembering)
     memory = s.memory_or(ErrorMemory(own.strength, "add"))
     codec = AirSigns(s.dim, s.series(own.stride, "stride"), memory)
-    policy = Truncated(own.threshold, own.power_scalar, unit=True)
+    policy = Truncated(own.threshold, s.by_hand(own.power_scalar), unit=True)
     return over_the_air(s, "ef-obda", codec, policy)

@@ -2,21 +2,23 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from airfeel.catalogue import Catalogue, Choice, Table
 from airfeel.catalogues import INVITES, SERIES
 from airfeel.compress.mask_rules import Top
 from airfeel.compress.memory import ErrorMemory
+from airfeel.errors import BadInput, quote
 from airfeel.radio.links import Allocator
 from airfeel.radio.loudness import Policy
 from airfeel.radio.plan import Schedule
-from airfeel.ranges import Positive
+from airfeel.ranges import Positive, about
 from airfeel.server.steps import Add
-from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Screen, Series, Step
+from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Screen, Series, Step, at_round
 
 _Options = TypeVar("_Options")
 Rounds = Positive | tuple[Positive, ...] | Table  # an option: a number, one per round, a series
+ByHand = Annotated[Rounds | None, about("σ_t by hand, in place of the policy's")]
 _MASK, _MEMORY = Top(), ErrorMemory()  # these very ones: the settings say nothing
 
 
@@ -85,7 +87,15 @@ class Settings:
             return value
         facts = {} if self.rounds is None else {"rounds": self.rounds}
         series: Series = SERIES.make(value, f"scheme.options.{option}", **facts)
+        for t in range(1, (self.rounds or 1) + 1):
+            if not 0.0 <= (number := at_round(series, t)) < float("inf"):
+                told = f"scheme.options.{option} = {quote(value)}: is {quote(number)} in round {t}"
+                raise BadInput(f"{told}, must be 0 or more")
         return series
+
+    def by_hand(self, value: Rounds | None) -> Series | None:
+        """σ_t as scheme.options.power_scalar gave it; None where the policy has its own."""
+        return None if value is None else self.series(value, "power_scalar")
 
     def read(self, kind: type[_Options]) -> _Options:
         """scheme.options as a dataclass of the scheme's own: checked by name, type and range."""

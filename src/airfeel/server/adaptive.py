@@ -76,7 +76,7 @@ class Adaptive:
     def _square(self, decoded: Decoded) -> Float[Tensor, "D"]:
         """ĝ², without the noise that is expected in it where that is asked for."""
         square = decoded.update.square()
-        if self.denoise and decoded.touched and decoded.noise:
+        if self.denoise and decoded.touched:
             by_air = decoded.touched[0].flatten()
             square[by_air] = (square[by_air] - decoded.noise).clamp(min=0.0)
         return square

@@ -212,7 +212,7 @@ class Decoded:
 
     update: Float[Tensor, "D"]  # ĝ
     touched: tuple[Int64[Tensor, "..."], ...] = ()  # entries received; if by air, the first ones
-    noise: float = 0.0  # variance of an entry of the update that all speakers sent by air
+    noise: float | Float[Tensor, "_"] = 0.0  # variance of entries that came by air, one or each
     notes: Mapping[str, float | np.ndarray | Tensor] = field(default_factory=dict)  # own columns
 
     @property
