@@ -8,7 +8,7 @@ from torch import Tensor
 
 from airfeel.compress.masks import overlap
 from airfeel.radio.air import analog_energy, segment_energy
-from airfeel.radio.packets import digital_slots, own_slots
+from airfeel.radio.packets import digital_slots, own_bits, own_slots
 from airfeel.segments import air_slots
 from airfeel.types import (
     BadInput,
@@ -82,8 +82,8 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
         plan: who speaks, with which powers [W].
     """
     n, m = fading.gain.shape
-    energy, bits = np.zeros(n), np.zeros(n)
-    bits[said.devices] = said.bits + plan.side
+    energy, bits = np.zeros(n), own_bits(said, plan)
+    talked = plan.active if plan.reporting is None else plan.active | plan.reporting
     spoken = plan.active[said.devices]
     who = said.devices[spoken]
     if plan.scalar > 0.0:
@@ -94,7 +94,7 @@ def uplink(said: Said, fading: Fading, plan: Plan) -> Costs:
     return Costs(
         slots_air=air_slots(said.symbols.shape[1], m, said.lanes) if analog else 0,
         slots_digital=digital_slots(said, fading, plan),
-        bits=_total(bits[who]),
+        bits=_total(bits[talked]),
         energy=energy,
     )
 

@@ -257,8 +257,24 @@ def test_what_a_policy_cannot_do_is_refused_in_one_line():
 def test_numbers_that_devices_report_are_charged_under_strict_accounting():
     for scheme, bits in (("baa", 32.0), ("cotaf", 32.0), ("analog", 0.0)):
         for _, _, report, _ in play_small(scheme, 3, scheme={"strict_bits": True}):
-            assert report.costs.bits == bits * report.plan.active.sum()
+            assert report.costs.bits == bits * N
             assert (report.costs.slots_digital > 0) == (bits > 0)
+
+
+def test_who_reports_and_is_silent_then_pays_for_its_report():
+    """The fifth is too weak for the policy, which it learns after it has told its norm."""
+    gains = {"mean_gain": [1.0, 0.3, 2.0, 1.0, 0.05, 1.5]}
+    rounds = play_small("baa", 3, radio=gains, scheme={"strict_bits": True})
+    for _, _, report, _ in rounds:
+        plan, costs = report.plan, report.costs
+        assert not plan.active[4]
+        assert plan.reporting.tolist() == (~plan.active).tolist()
+        rate = np.log2(1.0 + plan.power[4] * report.fading.gain[4] ** 2 / 1e-6).sum()
+        slots = np.ceil(32.0 / rate)
+        assert costs.energy[4] == pytest.approx(slots * plan.power[4].sum(), rel=1e-9)
+        assert costs.bits == 32.0 * N
+    tight = play_small("baa", 8, radio=gains, budget={"slots": 90}, scheme={"strict_bits": True})
+    assert (tight[-1][1].spent <= 90 * 5e-3 * (1 + 1e-9)).all()
 
 
 def test_only_the_strongest_are_invited_in_the_interior():

@@ -23,7 +23,7 @@ _SHAPES = {"gain": "NM", "power": "NM", "owner": "GM"} | dict.fromkeys(
     ("active", "batch", "rate", "needed", "budget"), "N"
 )
 _MAYBE = dict.fromkeys(("amplitude", "share", "truth", "air", "silent"), "NM") | dict.fromkeys(
-    ("most_tries", "tries", "lost", "mean2"), "N"
+    ("most_tries", "tries", "lost", "mean2", "reporting"), "N"
 )  # in rounds that have them
 _SKY = ("truth", "air", "silent", "mean2")
 _LATER = ("side",)  # facts that came later: left out while they are 0

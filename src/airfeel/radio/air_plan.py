@@ -1,6 +1,6 @@
 """A plan for the air: who is kept, how loud each is, and own entries digitally."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -23,7 +23,8 @@ class AirPlan(Bounded):
     """A screen keeps some of those who trained; a policy says how loud each is, and who is out.
 
     The energy of a round must fit into what is left of C·P̄_n; the policy sees to α·P̄_{t,n}·U.
-    With `strict` each number that devices report for the policy costs 32 bits, sent digitally.
+    With `strict` each number that devices report for the policy costs 32 bits, sent digitally, also
+    of who is silent then.
 
     allocate: shares the sub-channels of the digital part out. amplitude: how loud each is; None
     for inversion at σ_t. screen: who is kept; None for all.
@@ -55,6 +56,7 @@ class AirPlan(Bounded):
         needed = np.full(len(left), np.nan)
         needed[said.devices] = _needed(said, fading, loud)
         analog = Analog(loud.scalar, needed, budget, loud.amplitude, side=side)
+        analog = replace(analog, reporting=able) if side else analog
         return Planner(turn, said, fading, self.allocate, analog).plan(reason)
 
 

@@ -80,6 +80,18 @@ def attempts(fading: Fading, plan: Plan) -> tuple[Int64[np.ndarray, "N"], Bool[n
     return tries, lost
 
 
+def own_bits(said: Said, plan: Plan) -> Float64[np.ndarray, "N"]:
+    """Q of each device with its side information; that alone of who reports and is silent then.
+
+    Args:
+        said: bits [n] of the n invited devices.
+        plan: bits of side information, and who sends nothing else.
+    """
+    bits = np.zeros(len(plan.batch))
+    bits[said.devices] = said.bits + plan.side
+    return bits if plan.reporting is None else np.where(plan.reporting, plan.side, bits)
+
+
 def first_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:
     """⌈Q/R_n⌉, the slots of each device's packet, sent once (section III).
 
@@ -88,8 +100,7 @@ def first_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "
         fading: gains [N M] as they are believed, noise σ0² [W], link.
         plan: who speaks digitally, with which powers [W].
     """
-    bits, own = np.zeros(len(plan.batch)), np.zeros(len(plan.batch))
-    bits[said.devices] = said.bits + plan.side
+    bits, own = own_bits(said, plan), np.zeros(len(plan.batch))
     who = np.flatnonzero(plan.batch >= 0)
     own[who] = needed_slots(chosen_rates(plan.power[who], fading, who), bits[who])
     return own

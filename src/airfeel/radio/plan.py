@@ -1,7 +1,7 @@
 """Algorithm 2: from what the devices would say and the sky to who speaks, where and how loud."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -47,6 +47,7 @@ class Analog:
     amplitude: Float64[np.ndarray, "N M"] | None = None  # b, of symbols; None: inversion, σ_t/h
     share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
     side: float = 0.0  # bits of side information of each speaker
+    reporting: Bool[np.ndarray, "N"] | None = None  # who sends these; None: speakers
 
 
 @dataclass(frozen=True)
@@ -186,19 +187,24 @@ class Planner:
         A round whose slots do not fit into the budget is returned as it is, to be discarded.
         """
         turn, bits = self.turn, np.zeros(self.turn.world.devices)
-        bits[self.said.devices] = self.said.bits + (
-            0.0 if self.analog is None else self.analog.side
-        )
-        power = power_left(turn)
+        side = 0.0 if self.analog is None else self.analog.side
+        bits[self.said.devices] = self.said.bits + side
+        power, tells = power_left(turn), None if self.analog is None else self.analog.reporting
         while True:
-            active = np.flatnonzero(reason == Reason.SCHEDULED)
-            division = divide(active, power, self.fading, bits, self.allocate)
-            reason[division.dropped] = Reason.NO_CHANNEL
+            speaks = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
+            told = np.zeros_like(speaks) if tells is None else tells & ~speaks
+            asked = np.where(told, side, bits)
+            who = np.flatnonzero(speaks | told)
+            division = divide(who, power, self.fading, asked, self.allocate)
+            reason[division.dropped[speaks[division.dropped]]] = Reason.NO_CHANNEL
             plan = lay_out(reason, division, self.slots_air, self.analog)
-            over = plan.active & self.too_dear(plan, division)
+            told &= plan.batch >= 0
+            plan = plan if tells is None else replace(plan, reporting=told)
+            over = (plan.active | told) & self.too_dear(plan, division)
             if turn.state.slots + plan.slots > turn.world.slots or not over.any():
                 return plan
-            reason[over] = Reason.NO_ENERGY
+            reason[over & plan.active] = Reason.NO_ENERGY
+            tells = None if tells is None else tells & ~(over & told)
 
     def fewer(self, plan: Plan) -> Plan:
         """The thrifty rule: drop the slowest devices while more devices are heard per slot.
@@ -233,7 +239,8 @@ class Planner:
         world, spent = self.turn.world, self.turn.state.spent
         if np.isinf(world.slots):
             return np.zeros(world.devices, dtype=bool)
-        energy = np.nan_to_num(plan.needed) + division.own_slots * division.power.sum(axis=1)
+        needed = np.where(plan.active, np.nan_to_num(plan.needed), 0.0)
+        energy = needed + division.own_slots * division.power.sum(axis=1)
         if self.fading.upkeep is not None:
             energy += self.fading.upkeep.own_energy(plan.slots_air)
         return np.asarray(spent + energy > world.slots * world.power * FITS)

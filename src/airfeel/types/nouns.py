@@ -126,6 +126,7 @@ class Plan:
     amplitude: Float64[np.ndarray, "N M"] | None = None  # of symbols; 0: silent; None: σ_t/gain
     share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
     side: float = 0.0  # bits of side information of each speaker, sent digitally before the air
+    reporting: Bool[np.ndarray, "N"] | None = None  # who sends these, too, and is silent then
     most_tries: Int64[np.ndarray, "N"] | None = None  # of a packet that can be paid; None: any
     window: int = 0  # slots that are kept for the digital phase, used or not
 
