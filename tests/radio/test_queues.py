@@ -1,5 +1,6 @@
 """Energy queues: the best set of all, and a mean energy that stays within its bound."""
 
+import dataclasses
 import importlib
 import math
 from pathlib import Path
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from airfeel.experiment.build import build
 from airfeel.radio.meters import Compute
 from airfeel.radio.queues import measured_bound, queue_after, worth_hearing
-from airfeel.types import BadInput, Turn
-from small import play, small
+from airfeel.types import BadInput, Fading, Turn
+from small import play, small, turn_at
 
 PRICES = st.lists(st.one_of(st.just(0.0), st.floats(0.0, 200.0)), min_size=1, max_size=8)
 UNEQUAL = {"power": [1e-4, 5e-3, 1e-3, 5e-3, 2e-4, 5e-3], "power_scalar": 1.0}
@@ -185,3 +186,19 @@ def trained(setup, before, devices):
     """Updates of some devices in the round after a state."""
     turn, learn = Turn(setup.world, before, setup.streams), setup.scheme.learn
     return learn(turn, devices, setup.streams.uniform("batch", turn.round, devices, learn.dice))[0]
+
+
+def test_segments_that_will_be_silent_are_not_priced():
+    """A device whose deep fade is cut off is as cheap as it will be, and is not out for it."""
+    setup = build(small(radio=UNEQUAL, scheme={"invite": "energy-queue"}))
+    invite = setup.scheme.invite
+    turn = turn_at(setup, 1)
+    owing = {"queue": np.full(6, 0.5), "norm": np.ones(6), "span": np.array(1.0)}
+    turn = dataclasses.replace(turn, state=dataclasses.replace(turn.state, carry=owing))
+    gain, silent = np.full((6, 8), 10.0), np.zeros((6, 8), dtype=bool)
+    gain[1, 3], gain[3, 2] = 1e-4, 0.0
+    silent[1, 3] = silent[3, 2] = True
+    heard = invite(turn, Fading(gain, 1e-6, silent=silent)).who
+    assert heard[[1, 3, 5]].all()
+    assert heard.tolist() == invite(turn, Fading(np.full((6, 8), 10.0), 1e-6)).who.tolist()
+    assert not invite(turn, Fading(gain, 1e-6)).who[[1, 3]].any()

@@ -100,16 +100,23 @@ def queue_after(
     return np.maximum(queue + energy / allowance - 1.0, 0.0)
 
 
+def _paid(fading: Fading) -> Float64[np.ndarray, "N M"]:
+    """1/|h|² of the air, what inversion costs; 0 where a device is silent."""
+    inverse = 1.0 / fading.air_gain2
+    return inverse if fading.silent is None else np.where(fading.silent, 0.0, inverse)
+
+
 @dataclass(frozen=True)
 class EnergyQueue:
     """Invites who is worth its energy, before anybody trains (arXiv:2106.00490).
 
     Ê_n = σ_t²·(‖analog part‖²/M)·Σ_m 1/|h|², with the norm of n's last training (never
-    trained: the mean of those known; none known: everyone is invited). Who meets a zero gain is
-    out. The set is that of `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase; the
-    queue counts no packets. Whoever was invited speaks: scheme.schedule is "all" beside it unless
-    it is given. With `compute` everyone who trains spends that, too: it enters Ê_n and the queue,
-    and the books by a meter of its own.
+    trained: the mean of those known; none known: everyone is invited). Sub-channels on which n will
+    be silent cost nothing; who meets a zero gain on another is out. The set is that of
+    `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase; the queue counts no packets.
+    Whoever was invited speaks: scheme.schedule is "all" beside it unless it is given. With
+    `compute` everyone who trains spends that, too: it enters Ê_n and the queue, and the books by a
+    meter of its own.
 
     Carried: `queue` [N], 0 at first; `norm` [N], squared; NaN: never trained; `span`, U of the last
     air phase; with measured constants `symbols`, K of the last round.
@@ -132,7 +139,7 @@ class EnergyQueue:
         norm2 = np.where(np.isnan(norm2), known.mean(), norm2)
         scalar = at_round(self.power_scalar, turn.round)
         with np.errstate(divide="ignore", invalid="ignore"):  # who meets a zero gain is out
-            inverse = (1.0 / fading.air_gain2).mean(axis=1)
+            inverse = _paid(fading).mean(axis=1)
             energy = self.compute + scalar**2 * norm2 * inverse
             price = carry["queue"] * energy / (turn.world.power * float(carry["span"]))
         met = able & np.isfinite(energy)
