@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Int, Shaped
 
+_LONGEST_WAIT = 128  # rounds, in the mean over entries: 100 to 200 were best where slots are few
+
 
 def air_slots(values: int, subchannels: int, lanes: int = 1) -> int:
     """U[g] = ⌈K[g]/M⌉, the slots that K values take on M sub-channels (section III).
@@ -21,10 +23,12 @@ def air_slots(values: int, subchannels: int, lanes: int = 1) -> int:
 def thinnest_mask(
     dim: int, subchannels: int, slots: float, rounds: int, *, lanes: int = 1, pilots: int = 0
 ) -> int:
-    """K = min(D, v·M·max(1, ⌊C/T⌋ − U[p])): the thinnest mask with which T rounds use all C slots.
+    """K = min(D, v·M·max(⌈D/(W·v·M)⌉, ⌊C/T⌋ − U[p])): the thinnest mask that is thick enough.
 
     The paper leaves the choice of K open. A thin mask costs rounds alone: the fewer values a round
-    sends, the more rounds fit into the slots, down to one slot of the air per round.
+    sends, the more rounds fit into the slots. But what waits is sent at once when its turn comes,
+    and D/K rounds of local training in one step overshoot. So the mask is no thinner than one that
+    lets an entry wait W = 128 rounds in the mean, even if slots then end before T rounds do.
 
     Args:
         dim: D, numbers in the model.
@@ -38,8 +42,11 @@ def thinnest_mask(
     (250, 4810)
     >>> thinnest_mask(4810, 25, 30_000, 3000, lanes=2, pilots=4)
     300
+    >>> thinnest_mask(50_890, 25, 1000, 300)  # three slots per round would be 75
+    400
     """
-    return min(dim, lanes * subchannels * max(1, int(slots // rounds) - pilots))
+    slot = lanes * subchannels
+    return min(dim, slot * max(-(-dim // (_LONGEST_WAIT * slot)), int(slots // rounds) - pilots))
 
 
 def segment_sizes(values: int, subchannels: int, lanes: int = 1) -> Int[np.ndarray, "M"]:

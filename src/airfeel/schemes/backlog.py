@@ -37,9 +37,9 @@ def backlog(s: Settings) -> Scheme:
     however little each sent: ĝ = y/(σ_t·N). What was withheld, and all outside of the mask, stays
     in e, also of a device that could send nothing. So w_t + mean e = w_0 + Σ mean Δ + noise.
 
-    K is the thinnest mask that uses every slot where slots and rounds are both limited
-    (`thinnest_mask`), else φ[g]·D; `scheme.options.k` names it. No power scalar, no threshold, no
-    local mask and no quantiser are to be set.
+    K is the thinnest mask that uses every slot, but at least D/128, where slots and rounds are both
+    limited (`thinnest_mask`), else φ[g]·D; `scheme.options.k` names it. No power scalar, no
+    threshold, no local mask and no quantiser are to be set.
 
     Prior art: truncated inversion with memory is AirFL-Mem (arXiv:2310.16606); magnitude and age in
     two stages are AgeTop-k (arXiv:2504.01357) and FAIR-k (arXiv:2512.19103); regularised inversion
