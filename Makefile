@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# PyPI's PyTorch for Linux brings gigabytes of CUDA along, this index has one for CPUs; TORCH_INDEX= takes PyPI's.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TESTS ?= tests src
 KILLS ?= 1000
 SEED ?= 0
@@ -67,6 +69,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (the first time takes a minute or two)"
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"airfeel needs Python 3.11 or newer, $(PYTHON) is {v.major}.{v.minor}")'
 	$(PYTHON) -m venv $(VENV)
+	@test -z "$(TORCH_INDEX)" || $(PIP_INSTALL) --no-deps --retries 1 --index-url $(TORCH_INDEX) torch || echo "PyTorch comes from PyPI"
 	$(PIP_INSTALL) -e '.[report]'
 	@touch $@
 

@@ -222,3 +222,15 @@ def test_a_run_that_is_stopped_is_saved_and_goes_on(tmp_path):
     with Signals() as signals:
         _, runs = play(rules, tmp_path, signals, lambda *_: None, 1)
     assert [p.run.summary["rounds"] for p in runs] == [60]
+
+
+def test_what_a_worker_warns_of_is_said_here_with_the_run_that_it_is_about(tmp_path):
+    e = small(radio={"power_scalar": 1e9}, run={"idle_limit": 2})
+    work = [Trial("silent", e, tmp_path / "silent")]
+    with (
+        pytest.warns(UserWarning, match=r"nobody may be heard.* \(silent\)"),
+        Pool() as pool,
+        Signals() as signals,
+    ):
+        Sweep(work, 1, pool.start).play(signals, lambda _: None, 0.01)
+    assert work[0].done

@@ -4,8 +4,10 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -56,6 +58,13 @@ class Worker:
     pipe: Connection
 
 
+@dataclass(frozen=True)
+class _Warned:
+    """What a worker warns of; its parent says it, as loud and in as many places as it says all."""
+
+    text: str
+
+
 @dataclass
 class PooledJob:
     """A trial under way in a worker, which goes back to the others when it is done."""
@@ -69,11 +78,14 @@ class PooledJob:
         try:
             if not pipe.poll():
                 return None if process.is_alive() or pipe.poll() else self._died()
-            fault = str(pipe.recv())
+            told = pipe.recv()
         except (EOFError, OSError):  # it was killed before it could tell
             return self._died()
+        if isinstance(told, _Warned):
+            warnings.warn(told.text, stacklevel=2)
+            return None
         self.give_back(self.worker)
-        return fault
+        return str(told)
 
     def stop(self) -> None:
         """The trial finishes its round and is saved."""
@@ -127,9 +139,14 @@ def _work(pipe: Connection, environment: dict[str, str]) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             table, folder, fresh = pipe.recv()
+            warnings.showwarning = partial(_warn, pipe, Path(folder).name)
             # Ctrl-C reaches all processes of a terminal, and each is then told to stop once more.
             with Signals(hasty=False) as signals:
                 pipe.send(attempt(table, folder, signals, fresh=fresh))
+
+
+def _warn(pipe: Connection, run: str, message: Warning | str, *_: object, **__: object) -> None:
+    pipe.send(_Warned(f"{message} ({run})"))
 
 
 def attempt(
