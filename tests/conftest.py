@@ -3,11 +3,12 @@
 import signal
 
 from hypothesis import settings
-from jaxtyping import install_import_hook
+
+from typecheck import install
 
 settings.register_profile("airfeel", deadline=None)
 settings.load_profile("airfeel")
-install_import_hook("airfeel", "typecheck.checked")
+install("airfeel")
 
 # Read by pytest as what they are, and not once more as modules with doctests: all have one name.
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]

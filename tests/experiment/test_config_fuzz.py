@@ -43,7 +43,7 @@ def outcome(make):
     return found
 
 
-@settings(max_examples=1500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(keys, values), max_size=6))
 @example([(("model", "options"), {"": None})])
 def test_any_table(changes):

@@ -79,10 +79,10 @@ def test_row_0_is_the_same_start_for_every_scheme():
 
 
 def test_budget_ends_the_run_and_is_never_passed():
-    run = airfeel.run(small(training={"rounds": 500}, budget={"slots": 300}))
+    run = airfeel.run(small(training={"rounds": 500}, budget={"slots": 120}))
     assert run.summary["reason"] == "budget"
-    assert 200 < run.summary["slots"] <= 300
-    blocks = airfeel.run(small(training={"rounds": 500}, budget={"resource_blocks": 300 * 8 + 7}))
+    assert 80 < run.summary["slots"] <= 120
+    blocks = airfeel.run(small(training={"rounds": 500}, budget={"resource_blocks": 120 * 8 + 7}))
     assert blocks.summary["slots"] == run.summary["slots"]
 
 
