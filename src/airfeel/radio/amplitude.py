@@ -1,7 +1,7 @@
 """How loud devices speak over the air: one small part for each policy."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -118,7 +118,7 @@ class Precoded:
     bound: Annotated[Positive | None, about("G, largest norm of a gradient")] = None
     rate: Annotated[Series | None, about("η_t, for the bound; left out: the training's")] = None
     steps: Annotated[Count | None, about("H, for the bound; left out: the training's")] = None
-    learn: Learn | None = None  # tells both where they are left out
+    learn: Learn | None = field(default=None, repr=False, compare=False)  # tells both, else
 
     def __post_init__(self) -> None:
         if self.threshold == 0.0:
