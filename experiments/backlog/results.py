@@ -90,6 +90,8 @@ def main(runs: Path, out: Path) -> None:
     grid = noisy_k.read([runs / "backlog-k-noise", runs / "backlog-k-noise-long"])
     lines += ["## K over noise", "", (HERE / "results-k.md").read_text("utf-8")]
     lines += [*tables(grid), *noisy_k.told(grid), ""]
+    waits = noisy_k.read([runs / "backlog-k-wait", runs / "backlog-k-wait-fashion"])
+    lines += ["## K over waits", "", (HERE / "results-waits.md").read_text("utf-8"), *tables(waits)]
     lines[1:1] = [ended(out), ""]
     (out / "README.md").write_text("\n".join(lines), "utf-8")
 
