@@ -63,6 +63,7 @@ SET = [
     ("model.options=" + "[" * 3000, "nested too deeply"),
     ("model.options=" + "{a=" * 60 + "1" + "}" * 60, "nested more than 50 deep"),
     ("scheme.options={a=nan}", "scheme.options = {'a': nan}: must hold finite numbers"),
+    ("scheme.options.foo=1", "scheme.options.foo: is no setting"),
     ("radio.fading={name='rician',factor=nan}", "must hold finite numbers"),
     ("budget.slots=100000000000000000000000", "less than or equal to 9223372036854775807"),
     ("run.threads=1000000", "less than or equal to 4096"),

@@ -31,5 +31,6 @@ def test_every_snippet_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monk
     for module in ("my_data", "my_partition"):
         sys.modules.pop(module, None)
     assert [run.summary["rounds"] for run in runs] == [3, 3, 3]
+    assert all(run.rounds["scheduled"][1:].any() for run in runs)
     assert names["run"].experiment.data.dataset["sha256"] == digest(names["data"])
     assert torch.equal(names["data"].train_x, names["same"].train_x)

@@ -32,7 +32,7 @@ AMPLITUDES = Catalogue(
     makes="airfeel.radio.loudness:Policy",
 )
 SCREENS = Catalogue(
-    "screens (who is kept of those who trained)",
+    "screens",
     "scheme.screen",
     {
         "bc": Entry("airfeel.radio.screens:BestCapacity", "devices that could send most"),

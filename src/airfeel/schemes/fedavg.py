@@ -4,12 +4,13 @@ from airfeel.compress.codecs import Whole
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.invite import Anyone
 from airfeel.radio.plan import FreePlan
-from airfeel.schemes.settings import Settings
+from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 
 
 def fedavg(s: Settings) -> Scheme:
     """Every device's whole update, at no cost."""
+    s.read(NoOptions)
     return Scheme(
         name="fedavg",
         fade=s.fade,

@@ -2,12 +2,13 @@
 
 from airfeel.compress.codecs import TimeCorrelated
 from airfeel.schemes.digital import digital
-from airfeel.schemes.settings import Settings
+from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 
 
 def tcs_d(s: Settings) -> Scheme:
     """Global part quantised without indices, local part with them; random devices."""
+    s.read(NoOptions)
     codec = TimeCorrelated(
         *(s.dim, s.k_global, s.k_local, s.bits),
         analog=False,

@@ -3,12 +3,13 @@
 from airfeel.compress.codecs import TimeCorrelated
 from airfeel.radio.air import Hybrid
 from airfeel.radio.plan import HybridPlan
-from airfeel.schemes.settings import Settings
+from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 
 
 def tcs_h(s: Settings) -> Scheme:
     """Global mask by air, local masks digitally; who can afford the air is scheduled."""
+    s.read(NoOptions)
     return Scheme(
         name="tcs-h",
         fade=s.fade,
