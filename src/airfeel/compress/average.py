@@ -73,6 +73,12 @@ def noise_of(
         entries: K, of the mask.
         devices: N, all devices of the run.
         divide: as above.
+
+    >>> who, none = np.array([0, 1]), torch.zeros((2, 0))
+    >>> signal, heard = torch.zeros(2, dtype=torch.float64), np.array([2, 1])
+    >>> received = Received(who, who, signal, none.long(), none, 2, heard, noise=4.0)
+    >>> noise_of(received, 2, 5), noise_of(received, 2, 5, "heard")
+    (1.0, tensor([1., 4.], dtype=torch.float64))
     """
     if divide == "heard" and (received.heard != received.count).any():
         speakers = by_value(received.heard.astype(np.float64), entries, received.lanes)

@@ -22,7 +22,7 @@ class Normed:
     """
 
     codec: Codec
-    reach: bool = False
+    reach: bool = False  # of the largest entries alone, as many as the grant says
     tells: ClassVar[bool] = True  # how large updates are
 
     @property
