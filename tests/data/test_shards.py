@@ -29,13 +29,18 @@ KERNELS = {
     "dirichlet": lambda: partition.dirichlet(LABELS, 5, 0.2, minimum=2, rng=dice()),
     "fixed-size": lambda: partition.fixed_size(LABELS, 5, 7, rng=dice()),
 }
-SETTINGS = {"classes_per_device": 3, "alpha": 0.2, "minimum": 2, "size": 7}
+SETTINGS = {
+    "iid": {},
+    "classes": {"classes_per_device": 3},
+    "dirichlet": {"alpha": 0.2, "minimum": 2},
+    "fixed-size": {"size": 7},
+}
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_a_part_deals_as_its_kernel_does(name: str) -> None:
-    table = {k: SETTINGS[k] for k in PARTITIONS.settings(name)}
-    for choice, facts in (({"name": name, **table}, {}), (name, SETTINGS)):
+    said = SETTINGS[name]
+    for choice, facts in (({"name": name, **said}, {}), (name, said)):
         shards = deal(choice, LABELS, 5, rng=dice(), **facts)
         assert all(map(np.array_equal, shards, KERNELS[name]()))
 
