@@ -62,7 +62,8 @@ def test_a_last_line_without_its_end_is_read_only_where_the_file_is_finished(tmp
     assert read_columns(path, growing=True)["round"][-1] == 4
 
 
-def test_rows_can_be_copied_while_a_run_writes_them(tmp_path):
+def test_rows_can_be_copied_while_a_run_writes_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("airfeel.experiment.store._SECONDS", 0.0)  # rows wait for no others
     (trial,) = planned(tmp_path / "runs", 5, ("tcs-h",))
     known = {"tcs-h": Curve("tcs-h", trial.experiment)}
     copied = []
