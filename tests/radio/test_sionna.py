@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from airfeel.experiment.build import build
+from airfeel.radio.cell import Cell
 from airfeel.radio.doppler import doppler_shift, sinusoids
 from airfeel.radio.profiles import frequencies, taps
 from airfeel.radio.tdl import tdl_response
@@ -127,3 +128,27 @@ def test_places_of_a_sector_stay_while_its_waves_change(sky, monkeypatch):
     first, second = (model._scenario.ut_loc.numpy() for model in made)
     np.testing.assert_array_equal(first, second)
     assert (looks[0] != looks[1]).all()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("sight", [True, False])
+@pytest.mark.parametrize("model", ["umi", "uma"])
+def test_path_loss_is_theirs(model, sight):
+    """At both sides of the break point; the base station stands over the origin."""
+    from airfeel.radio.sionna import _array, library
+
+    cell, ground = Cell(model, carrier=CARRIER), np.array([12.0, 40.0, 150.0, 400.0, 900.0])
+    models = library().channel.tr38901
+    kind = models.UMiScenario if model == "umi" else models.UMaScenario
+    scene = kind(
+        *(CARRIER, "low", _array(CARRIER, 1), _array(CARRIER, 1), "uplink"),
+        enable_shadow_fading=False, precision="double", device="cpu",
+    )  # fmt: skip
+    mast, hand = cell.heights
+    places = np.stack([ground, 0.0 * ground, 0.0 * ground + hand], axis=1)[None]
+    here, there = torch.from_numpy(places), torch.tensor([[[0.0, 0.0, mast]]]).double()
+    still, outside = torch.zeros_like(here), torch.zeros((1, len(ground)), dtype=torch.bool)
+    scene.set_topology(here, there, still, torch.zeros_like(there), still, outside, los=sight)
+    found = scene.basic_pathloss.numpy().ravel()
+    wanted = cell.path_loss_db(ground, np.full(len(ground), sight))
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
