@@ -152,3 +152,12 @@ def test_path_loss_is_theirs(model, sight):
     found = scene.basic_pathloss.numpy().ravel()
     wanted = cell.path_loss_db(ground, np.full(len(ground), sight))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("default")
+def test_clusters_that_come_after_the_prefix_are_refused(sky):
+    assert 9e-6 < sky("cdl-A", 1e-6).longest < 10e-6
+    radio = {"fading": "sionna", "profile": "cdl-A", "delay_spread": 1e-5}
+    build(small("tcs-h", radio=radio))
+    with pytest.raises(BadInput, match=r"radio.delay_spread = 1e-05: the last tap at 9.66e-05 s"):
+        build(small("tcs-h", radio=radio, link={"subcarriers": 12}))

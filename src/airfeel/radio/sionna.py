@@ -58,12 +58,15 @@ class SionnaSky:
 
     @property
     def longest(self) -> float:
-        """The delay of a tapped delay line's last tap [s]; 0 where paths are drawn."""
+        """The last delay of a tapped or clustered delay line [s]; 0 where delays are drawn."""
         match self.profile:
             case "A" | "B" | "C" | "D" | "E" as letter:
                 return float(taps(letter).delay.max()) * self.delay_spread
-            case _:
+            case "umi" | "uma":
                 return 0.0
+        model = _line(self.profile, self.delay_spread, self.carrier, self.speed, 1)
+        _seed(0)
+        return float(model(1, 1, 1.0)[1].max())
 
     @property
     def mean2(self) -> float:
