@@ -15,7 +15,7 @@ FLOORS = [
     {"errors", "ranges", "version", "kernel_cache", "kernel_sources"},
     {"types", "catalogue", "arrays", "prebuilt"},
     {"entries"},
-    {"streams", "catalogues", "compiled", "segments", "carry", "bits"},
+    {"streams", "catalogues", "compiled", "segments", "carry", "bits", "handed"},
     {"data", "learn", "compress", "radio", "server", "wire", "theory"},
     {"schemes", "ledger"},
     {"round", "parts"},

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import torch
 
-from airfeel import carry
+from airfeel import carry, handed
 from airfeel.compress.codecs import no_mask, silent
 from airfeel.ledger import account, report_on
 from airfeel.radio.weights import gather
@@ -43,8 +43,8 @@ def play_round(
     `measure` asks for the distortion, which needs a pass over all scheduled devices' updates.
     """
     state, codec = turn.state, scheme.codec
-    fading = scheme.fade(turn)
-    invited = scheme.invite(turn, fading)
+    fading = handed.sky(turn, scheme.fade, scheme.fade(turn))
+    invited = handed.guests(turn, scheme.invite, scheme.invite(turn, fading))
     agreed = codec.agree(turn)
     said = gather(turn, codec, engine.prepare(turn, scheme.learn, codec, agreed, invited))
     plan = scheme.plan(turn, said, fading)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from flwr.app import ArrayRecord, Message, RecordDict
 
+from airfeel import handed
 from airfeel.compress.codecs import Whole
 from airfeel.flower import protocol
 from airfeel.flower.agreement import agree
@@ -68,8 +69,8 @@ def begin(
     reachable = fleet.reachable(nodes)
     fading, invited, limit = None, Invited(reachable), None
     if turn.round > 0:
-        codec, fading = scheme.codec, scheme.fade(turn)
-        invited = scheme.invite(turn, fading)
+        codec, fading = scheme.codec, handed.sky(turn, scheme.fade, scheme.fade(turn))
+        invited = handed.guests(turn, scheme.invite, scheme.invite(turn, fading))
         refuse_round(scheme, fading, invited)
         invited = Invited(reachable & invited.who)
     told = allowed.write(codec)

@@ -12,6 +12,7 @@ from torch import Tensor
 from airfeel.experiment.build import Setup, build_radio
 from airfeel.experiment.config import Experiment
 from airfeel.flower.protocol import Answer
+from airfeel.handed import gains
 from airfeel.types import (
     Agreed,
     BadInput,
@@ -94,13 +95,8 @@ class Supplied:
     noise: float = 1e-6  # variance for one received element [W]
 
     def __call__(self, turn: Turn) -> Fading:
-        gain = np.asarray(self.gains(turn.round), dtype=np.float64)
-        wanted = (turn.world.devices, turn.world.subchannels)
-        if gain.shape != wanted or not np.isfinite(gain).all() or (gain < 0).any():
-            raise BadInput(
-                f"gains({turn.round}): must be finite, not negative and of shape {wanted}"
-            )
-        return Fading(gain, self.noise)
+        measured = np.asarray(self.gains(turn.round))
+        return Fading(gains(turn, f"gains({turn.round})", measured), self.noise)
 
 
 def as_happened(

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 from scipy.special import beta, exp1, gamma, gammaincc, gammaincinv
 
+from airfeel.handed import gains, name
 from airfeel.radio.gaussian import normal, phasor
 from airfeel.radio.rician import rician_moment
 from airfeel.ranges import AtLeastHalf, Each, NotNegative, Positive, about
@@ -240,7 +241,8 @@ class Sky:
     mean_gain: Annotated[Each, about("factor on |h|², one or one for each device")] = 1.0
 
     def __call__(self, turn: Turn) -> Fading:
-        gain, mean = self.draw(turn), np.asarray(self.mean_gain, float)
+        gain = gains(turn, f"radio.fading = {name(self.draw)}: |h|", self.draw(turn))
+        mean = np.asarray(self.mean_gain, float)
         if mean.ndim and len(mean) != turn.world.devices:
             raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")
         factor = np.sqrt(np.broadcast_to(mean, turn.world.devices))
