@@ -22,6 +22,7 @@ FLOORS = [
     {"engines"},
     {"experiment"},
     {"cli", "flower"},
+    {"__main__"},
 ]
 FILES = sorted(PACKAGE.rglob("*.py"))
 CATALOGUES = [c for c in vars(catalogues).values() if isinstance(c, Catalogue)]

@@ -7,6 +7,8 @@ import numpy as np
 
 from airfeel.errors import BadInput, reason
 
+_NPY = b"\x93"  # how .npy files begin
+
 
 def read_npy(path: Path, blame: str) -> np.ndarray:
     """The array of an .npy file, mapped: a header that promises more than there is costs nothing.
@@ -49,6 +51,9 @@ def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as stream:
             _check_size(path, blame, most)
+            if not zipfile.is_zipfile(stream) and stream.seek(0) == 0 and stream.read(1) != _NPY:
+                raise ValueError("it is neither that nor .npy; numpy.savez writes such files")
+            stream.seek(0)
             stored = np.load(stream, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 raise ValueError("it is one array, an .npy file")

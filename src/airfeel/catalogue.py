@@ -9,6 +9,7 @@ like a fact of the run (`dim`, `devices`, `k_global`, …) are filled in unless 
 import difflib
 import importlib
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -72,14 +73,17 @@ class Catalogue(Mapping[str, Entry]):
         module, _, attribute = where.partition(":")
         if not attribute:
             legal = ", ".join(self)
-            hint = suggestion(name, self)
+            hint = suggestion(name, self) or _own_file(name)
             raise BadInput(
                 f"{key} = {quote(name)}: must be one of {legal}, or module:factory{hint}"
             )
         try:
             factory = getattr(importlib.import_module(module), attribute)
         except (Exception, SystemExit) as error:  # a module can raise anything
-            raise BadInput(f"{key} = {quote(name)}: cannot be imported ({_why(error)})") from error
+            plain = module.removesuffix(".py").removeprefix("./").replace("/", ".")
+            hint = f"; did you mean '{plain}:{attribute}'?" if plain != module else ""
+            why = f"cannot be imported ({_why(error)}){hint}"
+            raise BadInput(f"{key} = {quote(name)}: {why}") from error
         if not callable(factory):
             raise BadInput(f"{key} = {quote(name)}: must name something that can be called")
         return factory
@@ -145,6 +149,14 @@ def suggestion(word: str, legal: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
     close = difflib.get_close_matches(word[:QUOTED], list(legal), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _own_file(name: str) -> str:
+    """What a file's name in place of a part may have meant."""
+    stem = name.removesuffix(".py").removeprefix("./")
+    if os.path.isfile(f"{stem}.py"):
+        return f"; {stem}.py has factories, such as '{stem}:NAME'"
+    return f"; did you mean 'file:{name}'?" if name.endswith(".npz") else ""
 
 
 def _why(error: BaseException) -> str:

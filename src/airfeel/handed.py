@@ -19,7 +19,8 @@ def sky(turn: Turn, part: object, fading: object) -> Fading:
     if not isinstance(fading, Fading):
         raise BadInput(f"{blame}: returns {_kind(fading)}; must return a Fading")
     gains(turn, f"{blame}: gain", fading.gain)
-    if not (np.isscalar(fading.noise) and 0.0 <= fading.noise < np.inf):
+    real = isinstance(fading.noise, int | float | np.floating)
+    if not real or not 0.0 <= fading.noise < np.inf:
         raise BadInput(f"{blame}: noise = {quote(fading.noise)}: must be a finite number from 0")
     return fading
 

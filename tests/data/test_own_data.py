@@ -144,7 +144,7 @@ def test_every_form_of_samples_becomes_images(
         ({"train_x": X[:0], "train_y": Y[:0]}, "must hold a sample or more"),
         ({"test_x": X[:0], "test_y": Y[:0]}, "must hold a sample or more"),
         ({"train_x": X[:, :0], "test_x": X[:4, :0]}, "must hold a sample or more"),
-        ({"train_y": Y - 1}, r"train_y has labels -1..0; must be 0..1"),
+        ({"train_y": Y - 1}, r"train_y has labels -1..0; must be counted from 0"),
         ({"test_y": Y[:4] + 3, "classes": 2}, r"test_y has labels 3..4; must be 0..1"),
         ({"train_y": Y[:, None]}, r"train_y is \(10, 1\)"),
         ({"train_y": Y.astype("U1")}, "train_y is of <U1; must be whole numbers or float"),
@@ -163,8 +163,24 @@ def test_bad_arrays_are_refused_by_name(changes: dict[str, Any], words: str) -> 
 
 
 def test_numbers_to_be_predicted_have_no_classes() -> None:
-    data = from_arrays(X, X[:, 0], X, X[:, 0])
+    data = from_arrays(X, X[:, 0] / 7, X, X[:, 0] / 7)
     assert (data.classes, data.train_y.dtype) == (0, torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (Y + 1, "has no sample of class 0; classes are counted from 0 to 2"),
+        (Y * 8, "has no sample of class 1, 2, 3, 4, 5, 6, …; classes are counted from 0 to 8"),
+        (Y * 0, "has one class: any model is right"),
+        (Y.astype(float), "holds whole numbers as float, which are predicted as numbers"),
+    ],
+)
+def test_labels_that_are_seldom_meant_are_told(labels: np.ndarray, words: str) -> None:
+    with pytest.warns(UserWarning, match=f"data 'own': train_y {words}"):
+        from_arrays(X, labels, X, labels)
+    if labels.dtype.kind != "f":
+        from_arrays(X, labels, X, labels, classes=9)  # whoever says how many means it
 
 
 @given(st.lists(st.integers(0, 3), max_size=60))
@@ -198,7 +214,7 @@ def test_a_file_of_x_and_y_is_split(tmp_path: Path) -> None:
         ({"x": X, "train_y": Y}, "holds train_y, x; must hold"),
         ({"x": X, "y": Y[:3]}, r"x is \(10, 4\), y is \(3,\)"),
         ({"x": X[:4], "y": Y[:4]}, "no class has five samples"),
-        ({"x": X, "y": Y - 1}, "must be 0..0"),
+        ({"x": X, "y": Y - 1}, "must be counted from 0"),
         ({"x": np.array([None]), "y": Y}, "cannot be read as .npz"),
     ],
 )

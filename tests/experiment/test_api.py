@@ -1,5 +1,8 @@
 """What the command line does, from Python."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -70,3 +73,65 @@ def test_what_is_wrong_is_named_before_anything_runs(tmp_path):
     with pytest.raises(airfeel.BadInput, match="holds no run"):
         airfeel.report(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_told_in_a_line(compared):
+    _, found = compared
+    run = found.groups["tcs-h"][0]
+    assert repr(run) == f"Run('tcs-h', 3 rounds, ended by rounds, {str(run.folder)!r})"
+
+
+def test_a_run_takes_a_preset_or_a_file_as_well(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[training]\nrounds = 1\nlocal_steps = 1\n[scheme]\nname = "fedavg"\n')
+    assert airfeel.run(path).theta.equal(airfeel.run(airfeel.load(str(path))).theta)
+
+
+def test_overrides_are_texts_one_text_or_a_dict():
+    several = airfeel.load("digits-tcs-h", ["scheme.bits=8"])
+    assert airfeel.load("digits-tcs-h", "scheme.bits=8") == several
+    assert airfeel.load("digits-tcs-h", {"scheme.bits": 8}) == several
+    wanted = airfeel.load("digits-tcs-h", ["radio.fading.factor=3.0", "radio.fading.name=rician"])
+    given = {"radio.fading.factor": 3.0, "radio.fading.name": "rician"}
+    assert airfeel.load("digits-tcs-h", given) == wanted
+
+
+CALLS = {
+    "load(None)": "source is a value of type NoneType; must be a preset's name",
+    'load("digits")': "nor a file; did you mean 'digits-tcs-h'?",
+    'load("digits-tcs-h", [3])': "3: must be section.key=value",
+    'load("digits-tcs-h", {"bits": 8})': "'bits': must be section.key=value",
+    'load("digits-tcs-h", bits=8)': "bits: is no setting; did you mean scheme.bits?",
+    'run("digits-tcs-h", out=3)': "out = 3: must be a folder",
+    'run("digits-tcs-h", data=(1, 2))': "data is a value of type tuple; must be a Dataset",
+    'run("digits-tcs-h", data="my.npz")': '"file:my.npz"',
+    "compare(seeds=2)": "seeds = 2: must be several, such as (0, 1, 2) or range(3)",
+    'compare(schemes="tcs-h")': "schemes = 'tcs-h': must be several, such as",
+    'open("nowhere")': "nowhere: is no run folder, it has no config.toml",
+    'sweep("digits-tcs-h")': "digits-tcs-h: is a preset; must be a TOML file",
+}
+ASKING = """
+import airfeel, sys
+for call in sys.argv[1:]:
+    try:
+        eval("airfeel." + call)
+    except airfeel.BadInput as error:
+        print(error)
+"""
+
+
+def test_what_is_no_argument_is_named(tmp_path):
+    """In a process of its own: here types are checked before the library is asked."""
+    command = [sys.executable, "-c", ASKING, *CALLS]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    for message, line in zip(CALLS.values(), told.stdout.splitlines(), strict=True):
+        assert message in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("mark", "command"), [("grid", "sweep"), ("contenders", "league")])
+def test_another_commands_file_is_told_by_that_command(mark, command, tmp_path):
+    path = tmp_path / "file.toml"
+    path.write_text(f'base = "digits-tcs-h"\n[{mark}]\n')
+    with pytest.raises(airfeel.BadInput, match=f"is a {command}; play it with `airfeel {command}"):
+        airfeel.load(path)

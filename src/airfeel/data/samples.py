@@ -1,6 +1,7 @@
 """From arrays to a Dataset: brought to one form, checked, and standardised by channel."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -66,6 +67,8 @@ def dataset(samples: Samples, name: str, *, standardise: bool, blame: str) -> Da
     nothing = torch.zeros(x[0].shape[1], dtype=torch.float64)
     data = Dataset(name, x[0], y[0], x[1], y[1], classes, nothing, nothing + 1 / unit)
     check(data, blame)
+    if samples.classes is None:
+        _warn(y[0], classes, f"{blame}: train_y")
     shift, scale = standard(x[0]) if standardise else (data.shift, data.scale)
     return Dataset(name, x[0], y[0], x[1], y[1], classes, shift, scale)
 
@@ -168,7 +171,10 @@ def _tensor(values: Array, blame: str, legal: str, *, whole: torch.dtype) -> Ten
     if isinstance(values, np.ndarray):
         kept = values.dtype.kind == "f" or _is_whole(values.dtype, whole)
         if not kept:
-            raise BadInput(f"{blame} is of {values.dtype}; must be {legal}")
+            hint = ", such as numpy.unique(y, return_inverse=True)[1]" * (
+                values.dtype.kind in "OUS"
+            )
+            raise BadInput(f"{blame} is of {values.dtype}; must be {legal}{hint}")
         native = np.float32 if values.dtype.kind == "f" else np.dtype(str(whole).split(".")[1])
         with np.errstate(over="ignore"):  # too large for float32: found when finiteness is checked
             return torch.from_numpy(np.require(values.astype(native, copy=False), None, ["C", "W"]))
@@ -180,6 +186,22 @@ def _tensor(values: Array, blame: str, legal: str, *, whole: torch.dtype) -> Ten
 
 def _is_whole(dtype: np.dtype, whole: torch.dtype) -> bool:
     return dtype == np.uint8 if whole == torch.uint8 else dtype.kind in "iub"
+
+
+def _warn(y: Tensor, classes: int, blame: str) -> None:
+    """Say what is legal, but seldom meant."""
+    told = ""
+    if classes == 0:
+        if len(y) > 1 and torch.equal(y, y.round()):
+            told = "holds whole numbers as float, which are predicted as numbers; for classes give "
+            told += "them as integers"
+    elif classes == 1:
+        told = "has one class: any model is right"
+    elif lacking := sorted({*range(classes)} - {*np.unique(y.numpy()).tolist()}):
+        some = ", ".join(map(str, lacking[:6])) + (", …" if len(lacking) > 6 else "")
+        told = f"has no sample of class {some}; classes are counted from 0 to {classes - 1}"
+    if told:
+        warnings.warn(f"{blame} {told}", stacklevel=4)
 
 
 def _finite(values: Tensor, blame: str) -> None:
@@ -196,6 +218,8 @@ def _labels(y: Tensor, classes: int, blame: str) -> None:
     if y.dtype != torch.int64:
         raise BadInput(f"{blame} is of {y.dtype}; must be whole numbers, a class for each sample")
     low, high = int(y.min()), int(y.max())
-    if low < 0 or high >= classes:
+    if low < 0:
+        raise BadInput(f"{blame} has labels {low}..{high}; must be counted from 0")
+    if high >= classes:
         raise BadInput(f"{blame} has labels {low}..{high}; must be 0..{classes - 1}")
     return None

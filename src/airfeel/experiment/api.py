@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airfeel.errors import BadInput
+from airfeel.errors import BadInput, quote
 from airfeel.experiment.asked import Named, asked
 from airfeel.experiment.compare import folder_of, run_all
 from airfeel.experiment.groups import Groups, check
@@ -87,6 +87,10 @@ def compare(
     fresh: delete what is there and run again. judge: what decides, as in `airfeel compare --judge`.
     """
     parse_judge(judge)
+    if isinstance(seeds, int | str) or isinstance(schemes, str):
+        word, value = ("schemes", schemes) if isinstance(schemes, str) else ("seeds", seeds)
+        legal = '("tcs-h", "fedavg")' if word == "schemes" else "(0, 1, 2) or range(3)"
+        raise BadInput(f"{word} = {quote(value)}: must be several, such as {legal}")
     named = asked([sources] if isinstance(sources, str) else sources, schemes, [*seeds], overrides)
     if workers == 1:
         return Comparison(run_all(named, Path(out), fresh=fresh), judge)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
 from airfeel.schemes.equip import equip
+from airfeel.schemes.noted import Noted
 from airfeel.types import BadInput, Scheme, World
 
 _NONE = inspect.Parameter.empty
@@ -58,7 +60,11 @@ def assemble(
         raise BadInput(
             f"scheme.name = {quote(chosen.name)}: must take Settings ({error})"
         ) from error
-    scheme = factory(settings)
+    options = Noted(settings.options)
+    scheme = factory(dataclasses.replace(settings, options=options))
+    if options.unread:
+        unread = f"scheme.options.{sorted(options.unread)[0]}"
+        warnings.warn(f"{unread}: is not read by {quote(chosen.name)}", stacklevel=2)
     if not isinstance(scheme, Scheme):
         made = type(scheme).__name__
         raise BadInput(f"scheme.name = {quote(chosen.name)}: must make a Scheme, made {made}")

@@ -65,6 +65,13 @@ class Setup:
 
 def with_data(e: Experiment, data: Dataset) -> Experiment:
     """The experiment on data that are handed in: its settings know them by their digest."""
+    if not isinstance(data, Dataset):
+        kind = type(data).__name__
+        makers = "airfeel.data.from_arrays or from_samples; an .npz file goes by its name: "
+        raise BadInput(
+            f"data is a value of type {kind}; must be a Dataset, such as {makers}"
+            'load(…, data__dataset="file:my.npz")'
+        )
     chosen = {"name": "given", "sha256": digest(data)}
     return e.model_copy(update={"data": e.data.model_copy(update={"dataset": chosen})})
 

@@ -68,7 +68,9 @@ class Experiment(Section):
         _squares("radio.power_scalar", self.radio.power_scalar)
         if self.scheme.scheduled is not None and self.scheme.scheduled > n:
             wanted = self.scheme.scheduled
-            raise BadInput(f"scheme.scheduled = {wanted}: must be at most training.devices = {n}")
+            raise BadInput(
+                f"scheme.scheduled = {wanted}: must be at most training.devices = {n}; set both"
+            )
         if self.scheme.global_sparsity + self.scheme.local_sparsity == 0:
             raise BadInput(
                 "scheme.local_sparsity = 0: nothing is sent with global_sparsity = 0 too"

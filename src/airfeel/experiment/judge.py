@@ -63,6 +63,12 @@ class Judge:
         return self.by in ("blocks", "joules") and free(run)
 
     @property
+    def text(self) -> str:
+        """As the command line has it."""
+        found = self.shared or math.isnan(self.at)
+        return self.by if found else f"{self.by}={self.at:.15g}"
+
+    @property
     def head(self) -> str:
         """The title of its column."""
         if self.by == "final" or math.isnan(self.at):

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,14 +16,22 @@ from airfeel.experiment.config import SECTIONS, Experiment
 _WRITTEN = ("data", "model", "training", "scheme", "radio", "budget", "run")
 
 
-def load(source: str | Path, overrides: Iterable[str] = (), **more: Value) -> Experiment:
+Overrides = str | Iterable[str] | Mapping[str, Value]
+
+
+def load(source: str | Path, overrides: Overrides = (), **more: Value) -> Experiment:
     """The experiment of a preset's name, of a curve of the paper, or of a TOML file.
 
-    `overrides` are `section.key=value` strings; `more` are such keys with `__` for the dot.
+    `overrides` are `section.key=value` strings, or one of them, or a dict from `section.key` to
+    value; `more` are such keys with `__` for the dot.
     """
     table = _table(source)
-    for text in overrides:
-        _override(table, text)
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            _put(table, str(key), value, f"overrides: {quote(key)}")
+    else:
+        for text in [overrides] if isinstance(overrides, str) else overrides:
+            _override(table, text)
     for key, value in more.items():
         place(table, key.split("__"), value)
     return experiment(table)
@@ -85,6 +93,9 @@ def _refuse_undecodable(value: object, key: str = "") -> None:
 
 
 def _table(source: str | Path) -> Table:
+    if not isinstance(source, str | Path):
+        kind = f"a value of type {type(source).__name__}"
+        raise BadInput(f"source is {kind}; must be a preset's name or the path of a TOML file")
     name = str(source)
     return named.table(name) if named.known(name) else _read(Path(source))
 
@@ -92,13 +103,20 @@ def _table(source: str | Path) -> Table:
 def _read(path: Path) -> Table:
     shown = shorten(str(path))
     if not os.path.isfile(path):  # Path's own raises for some names
-        hint = suggestion(str(path), named.names())
+        usual = f"{path}-tcs-h"  # a base alone, such as digits
+        hint = suggestion(str(path), [usual] if named.known(usual) else named.names())
         raise BadInput(f"{shown}: is neither a preset (see airfeel list) nor a file{hint}")
-    return read_toml(path)
+    table = read_toml(path)
+    for command, mark in (("league", "contenders"), ("sweep", "grid"), ("sweep", "list")):
+        if mark in table:
+            raise BadInput(f"{shown}: is a {command}; play it with `airfeel {command} {shown}`")
+    return table
 
 
 def read_toml(path: Path) -> Table:
     """The table in a TOML file."""
+    if named.known(str(path)) and not path.exists():
+        raise BadInput(f"{path}: is a preset; must be a TOML file here, which may have it as base")
     try:
         return parse(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -107,10 +125,9 @@ def read_toml(path: Path) -> Table:
 
 
 def _override(table: Table, text: str) -> None:
-    """`section.key=value`, at any depth; a part that was named by a word becomes a table."""
-    path, equals, value = text.partition("=")
-    keys = path.strip().split(".")
-    if not equals or len(keys) < 2 or not all(keys):
+    """`section.key=value`, at any depth."""
+    path, equals, value = text.partition("=") if isinstance(text, str) else ("", "", "")
+    if not equals:
         raise BadInput(f"--set {quote(text)}: must be section.key=value, such as scheme.bits=8")
     try:
         parsed = parse(f"v = {value}")["v"]
@@ -118,9 +135,17 @@ def _override(table: Table, text: str) -> None:
         parsed = value.strip()  # a bare word is a string
     except ValueError as error:
         raise BadInput(f"--set {quote(text)}: cannot be read ({reason(error)})") from None
+    _put(table, path.strip(), parsed, f"--set {quote(text)}")
+
+
+def _put(table: Table, path: str, value: Value, blame: str) -> None:
+    """A value at `section.key`; a part that was named by a word becomes a table."""
+    keys = path.split(".")
+    if len(keys) < 2 or not all(keys):
+        raise BadInput(f"{blame}: must be section.key=value, such as scheme.bits=8")
     if len(keys) > 2 and isinstance(named := _default(*keys[:2]), str):
         table.setdefault(keys[0], {}).setdefault(keys[1], named)
-    place(table, keys, parsed)
+    place(table, keys, value)
 
 
 def _default(section: str, key: str) -> object:
@@ -171,5 +196,8 @@ def _one_line(error: ValidationError) -> str:
 
 def _legal(where: list[str]) -> str:
     section = SECTIONS[where[0]] if len(where) > 1 else Experiment
+    homes = [f"{name}.{where[0]}" for name, s in SECTIONS.items() if where[-1] in s.model_fields]
+    if len(where) == 1 and homes:
+        return f"; did you mean {' or '.join(homes)}?"
     legal = list(section.model_fields)
     return suggestion(where[-1], legal) or f"; legal are {', '.join(legal)}"

@@ -15,16 +15,16 @@ from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.errors import shorten
+from airfeel.errors import quote, shorten
 from airfeel.experiment import nearness, notebook, origin, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import load_stored
+from airfeel.experiment.load import load, load_stored
 from airfeel.experiment.loop import Loop, Watcher
 from airfeel.experiment.seals import read_summary
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import Store
-from airfeel.experiment.summary import Facts
+from airfeel.experiment.summary import End, Facts
 from airfeel.radio.real import RealCosts
 from airfeel.types import BadInput, Dataset
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "Watcher", "resume", "run"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A finished run."""
 
@@ -45,6 +45,11 @@ class Run:
     summary: Facts
     theta: Tensor | None = None
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        end = "unfinished" if not self.summary else f"ended by {self.summary.get('reason')}"
+        played, where = len(self.columns.get("round", ())) - 1, f", {str(self.folder)!r}"
+        return f"Run({self.name!r}, {max(played, 0)} rounds, {end}{where * bool(self.folder)})"
 
     @property
     def name(self) -> str:
@@ -77,7 +82,7 @@ class Run:
 
 
 def run(
-    experiment: Experiment,
+    experiment: Experiment | str | Path,
     out: str | Path | None = None,
     watchers: Iterable[Watcher] = (),
     *,
@@ -87,10 +92,15 @@ def run(
 ) -> Run:
     """Carry out an experiment; with `out`, into that folder, which must be new or empty.
 
+    experiment: see `airfeel.load`; a preset's name or a TOML file does as well.
     data: samples in place of those that the settings name; see `airfeel.data`.
     fresh: delete the run that the folder holds, unless another process is writing it.
     """
+    if out is not None and not isinstance(out, str | Path):
+        raise BadInput(f"out = {quote(out)}: must be a folder")
     folder = None if out is None else Path(out)
+    if not isinstance(experiment, Experiment):
+        experiment = load(experiment)
     if data is not None:
         experiment = with_data(experiment, data)
     return _carry_out(experiment, folder, watchers, signals or Signals(), data, fresh=fresh)
@@ -153,7 +163,8 @@ def _carry_out(
                 warnings.warn(f"{fault}; going on from round {went}", stacklevel=3)
         everyone = (*watchers, *_loggers(e, folder), starving.Watch())
         played = Loop(e, setup, make, store, everyone, signals).play()
-    starving.tell(starving.verdict(e, played.columns))
+    diverged = played.summary["reason"] == End.DIVERGED  # whoever has no update is not starving
+    starving.tell(None if diverged else starving.verdict(e, played.columns))
     starving.tell(nearness.verdict(e, setup.facts, played.summary))
     return Run(e, played.columns, played.summary, played.theta, folder)
 

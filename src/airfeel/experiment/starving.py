@@ -19,6 +19,7 @@ from airfeel.radio.limit import Limits
 from airfeel.streams import Streams
 from airfeel.types import State, Turn, World
 
+_BLOWN_UP = 1e12  # times the energy allowed: no setting of the radio is to blame
 _SHARE, _FEWEST = 0.1, 3  # silent rounds that are worth a word: a tenth of all, and three
 
 
@@ -97,6 +98,8 @@ def starved(label: str, runs: Sequence[tuple[Experiment, Columns]]) -> str | Non
 
 def remedy(e: Experiment, excess: float) -> str:
     """Settings at which half of the devices could have spoken: the energy goes with σ_t²."""
+    if excess > _BLOWN_UP:
+        return "updates are that large: try a smaller training.learning_rate"
     scale, now = 1.0 / math.sqrt(excess), e.radio.power_scalar
     if isinstance(now, int | float):
         smaller = f"radio.power_scalar ≤ {_down(scale * now):g} (it is {now:g})"

@@ -21,6 +21,8 @@ _NEEDED = ("round", "scheduled", "resource_blocks", "test_accuracy")  # for any 
 
 def open_run(folder: Path) -> Run:
     """A run as far as it got, each file checked; the summary is empty if it is not finished."""
+    if not (folder / "config.toml").is_file():
+        raise BadInput(f"{folder}: is no run folder, it has no config.toml")
     summary = seals.read_summary(folder)
     if not summary:
         fault = seals.misfit(folder, *checkpoint.known_rows(folder))

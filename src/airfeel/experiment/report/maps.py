@@ -63,6 +63,12 @@ def save_map(
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
 
+def check_axis(groups: Groups, axis: Axis) -> None:
+    """Refuse settings that do not vary, before anything is written."""
+    every = [runs[0].experiment for runs in groups.values()]
+    _resolved(axis, varied(every), list(deciding(every[0])))
+
+
 def over_settings(groups: Groups, judge: Judge, axis: Axis) -> "Figure":
     """The figure; panels for what varies besides."""
     by = judge.settled(groups)

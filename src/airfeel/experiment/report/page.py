@@ -54,7 +54,7 @@ def told(groups: Groups, spare: Sequence[Run] = (), judge: Judge | None = None) 
         "lacks": "".join(f'<p class="note">{html.escape(each)}</p>' for each in notes),
         "about": f"{count} run{'s' * (count != 1)} in {len(order)} group{'s' * (len(order) != 1)}",
         "summary": table(sheet.head, sheet.rows),
-        "ran": _ran(what_was_run(ordered)),
+        "ran": _ran(what_was_run(ordered, judge)),
         "runs": table(*_run_rows(ordered, spare)),
     }
 

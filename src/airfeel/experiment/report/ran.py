@@ -9,6 +9,7 @@ from airfeel.catalogue import Value
 from airfeel.experiment import origin
 from airfeel.experiment.deciding import as_table
 from airfeel.experiment.groups import Groups, deciding, flat, varied
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.runner import Run
 
 Pairs = list[tuple[str, str]]  # a word, and its value
@@ -50,8 +51,8 @@ class Ran:
     commands: list[str]
 
 
-def what_was_run(groups: Groups) -> Ran:
-    """Read from the settings and facts.json of the runs themselves."""
+def what_was_run(groups: Groups, judge: Judge | None = None) -> Ran:
+    """Read from the settings and facts.json of the runs themselves; `judge` decided."""
     first = [runs[0].experiment for runs in groups.values()]
     own = any(":" in e.scheme.name for e in first)  # else every table names the scheme anyhow
     differ = [key for key in varied(first) if own or key != "scheme.name"]
@@ -70,7 +71,7 @@ def what_was_run(groups: Groups) -> Ran:
         },
         rest=[(key, shown(value)) for key, value in same.items() if key not in _WORDS],
         where=_where([run for runs in groups.values() for run in runs]),
-        commands=commands(groups),
+        commands=commands(groups, judge or Judge()),
     )
 
 
@@ -99,7 +100,7 @@ def shown(value: Value) -> str:
     return str(value)
 
 
-def commands(groups: Groups) -> list[str]:
+def commands(groups: Groups, judge: Judge) -> list[str]:
     """What repeats the runs: one comparison where all groups have the same seeds, else one each."""
     by_seeds: dict[str, list[str]] = {}
     for runs in groups.values():
@@ -107,8 +108,9 @@ def commands(groups: Groups) -> list[str]:
             path = Path(runs[0].folder or ".") / "config.toml"
             seeds = ",".join(str(run.experiment.run.seed) for run in runs)
             by_seeds.setdefault(seeds, []).append(shlex.quote(str(path)))
+    by = "" if judge.text == "blocks" else f" --judge {judge.text}"
     return [
-        f"airfeel compare {' '.join(paths)} --seeds {seeds} --out again"
+        f"airfeel compare {' '.join(paths)} --seeds {seeds}{by} --out again"
         for seeds, paths in by_seeds.items()
     ]
 
