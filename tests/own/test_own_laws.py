@@ -22,7 +22,13 @@ class Watched:
     x: dict = field(default_factory=dict)
     rounds: list = field(default_factory=list)
 
-    def __getattr__(self, name):
+    memory = property(lambda self: self.codec.memory)
+    dice = property(lambda self: self.codec.dice)
+    columns = property(lambda self: self.codec.columns)
+    agree = property(lambda self: self.codec.agree)
+    decode = property(lambda self: self.codec.decode)
+
+    def __getattr__(self, name):  # what a codec may have besides
         return getattr(self.codec, name)
 
     def encode(self, x, agreed, devices, dice, grant=None):
