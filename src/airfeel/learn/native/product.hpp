@@ -28,6 +28,20 @@ struct Product {
     bool add = false;              // out + factor·sums, not the sums alone
     float factor = 1;
     bool relu = false;             // max(0, ·) at last
+
+    // Rows of `depth` floats times a matrix of `width` columns, all stored row by row.
+    static Product of_rows(int rows, ptrdiff_t depth, ptrdiff_t width) {
+        Product p;
+        p.rows = rows;
+        p.vectors = int(width / lanes);
+        p.outer = p.inner = 1;
+        p.depth = int(depth);
+        p.a_outer = p.a_inner = p.b_inner = 0;
+        p.a_row = depth;
+        p.a_depth = 1;
+        p.b_depth = p.out_row = width;
+        return p;
+    }
 };
 
 // Rows and vectors of the largest tile: accumulators, weights and one scalar fill the registers.
@@ -49,6 +63,11 @@ INLINE void accumulate(Vec (&sum)[M][N], const Product& p, const float* a, const
 
 template <int M, int N>
 INLINE void finish(Vec (&sum)[M][N], const Product& p, float* out) {
+    if (!p.add && !p.relu) {
+        UNROLL for (int m = 0; m < M; ++m) UNROLL for (int n = 0; n < N; ++n)
+            store(out + m * p.out_row + n * lanes, sum[m][n]);
+        return;
+    }
     const Vec factor = spread(p.factor);
     UNROLL for (int m = 0; m < M; ++m) UNROLL for (int n = 0; n < N; ++n) {
         float* at = out + m * p.out_row + n * lanes;

@@ -12,7 +12,7 @@
 #include <memory>
 #include <new>
 
-#if defined(__AVX512F__)
+#if defined(__AVX__)
 #include <immintrin.h>
 #elif defined(__SSE__)
 #include <xmmintrin.h>
@@ -72,6 +72,24 @@ INLINE void transpose(Vec (&rows)[lanes]) {
         rows[4 + j] = Vec(_mm512_shuffle_f32x4(c, d, 0x88));
         rows[8 + j] = Vec(_mm512_shuffle_f32x4(a, b, 0xdd));
         rows[12 + j] = Vec(_mm512_shuffle_f32x4(c, d, 0xdd));
+    }
+}
+#elif defined(__AVX__)  // likewise, with halves
+INLINE void transpose(Vec (&rows)[lanes]) {
+    __m256 pair[lanes], four[lanes];
+    auto both = [](__m256 a, __m256 b, bool high) {
+        const __m256d x = _mm256_castps_pd(a), y = _mm256_castps_pd(b);
+        return _mm256_castpd_ps(high ? _mm256_unpackhi_pd(x, y) : _mm256_unpacklo_pd(x, y));
+    };
+    UNROLL for (int i = 0; i < lanes; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(__m256(rows[i]), __m256(rows[i + 1]));
+        pair[i + 1] = _mm256_unpackhi_ps(__m256(rows[i]), __m256(rows[i + 1]));
+    }
+    UNROLL for (int i = 0; i < lanes; i += 4) UNROLL for (int j = 0; j < 4; ++j)
+        four[i + j] = both(pair[i + j / 2], pair[i + 2 + j / 2], j % 2);
+    UNROLL for (int j = 0; j < 4; ++j) {
+        rows[j] = Vec(_mm256_permute2f128_ps(four[j], four[4 + j], 0x20));
+        rows[4 + j] = Vec(_mm256_permute2f128_ps(four[j], four[4 + j], 0x31));
     }
 }
 #else

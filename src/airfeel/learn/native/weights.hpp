@@ -25,28 +25,33 @@ struct Weights {
         return ptrdiff_t{outputs} * channels * taps + (has_bias ? outputs : 0);
     }
 
-    // Calls visit(flat index, index into value) for every weight, a cache line of outputs at a
-    // time: PyTorch's order is [outputs][channels][taps].
-    template <class Visit>
-    void each(Visit visit) const {
-        for (int first = 0; first < outputs; first += 16)
-            for (int c = 0; c < channels; ++c)
-                for (int t = 0; t < taps; ++t)
-                    for (int o = first; o < std::min(first + 16, outputs); ++o)
-                        visit((ptrdiff_t{o} * channels + c) * taps + t,
-                              (ptrdiff_t{t} * stride + c) * columns + o);
-    }
-
     // Clears the padding too: a run that met infinities has left NaNs in it.
     void read(const float* flat) {
         value.clear();
-        each([&](ptrdiff_t i, ptrdiff_t at) { value[at] = flat[i]; });
+        const ptrdiff_t own = ptrdiff_t{channels} * taps;
+        each_block([&](int o, ptrdiff_t i, const ptrdiff_t (&at)[lanes]) {
+            Vec block[lanes];
+            UNROLL for (int j = 0; j < lanes; ++j) block[j] = load(flat + (o + j) * own + i);
+            transpose(block);
+            UNROLL for (int j = 0; j < lanes; ++j) store(&value[at[j] + o], block[j]);
+        }, [&](int o, ptrdiff_t i, ptrdiff_t at) { value[at + o] = flat[o * own + i]; });
         if (has_bias) std::copy_n(flat + parameters() - outputs, outputs, bias.data());
     }
 
     // difference = weights now − flat
     void subtract(const float* flat, float* difference) const {
-        each([&](ptrdiff_t i, ptrdiff_t at) { difference[i] = value[at] - flat[i]; });
+        const ptrdiff_t own = ptrdiff_t{channels} * taps;
+        each_block([&](int o, ptrdiff_t i, const ptrdiff_t (&at)[lanes]) {
+            Vec block[lanes];
+            UNROLL for (int j = 0; j < lanes; ++j) block[j] = load(&value[at[j] + o]);
+            transpose(block);
+            UNROLL for (int j = 0; j < lanes; ++j) {
+                const ptrdiff_t to = (o + j) * own + i;
+                store(difference + to, block[j] - load(flat + to));
+            }
+        }, [&](int o, ptrdiff_t i, ptrdiff_t at) {
+            difference[o * own + i] = value[at + o] - flat[o * own + i];
+        });
         const ptrdiff_t start = parameters() - outputs;
         for (int o = 0; has_bias && o < outputs; ++o)
             difference[start + o] = bias[o] - flat[start + o];
@@ -54,6 +59,27 @@ struct Weights {
 
     void step_bias(const float* gradient, float rate) {
         for (int o = 0; has_bias && o < outputs; ++o) bias[o] -= rate * gradient[o];
+    }
+
+   private:
+    // All weights, in squares of `lanes` outputs by as many inputs, and what is left one by one.
+    // PyTorch's order is [outputs][channels][taps]: i counts its inputs, `at` is where the row of
+    // input i begins here. Calls square(o, i, at of each) and one(o, i, at).
+    template <class Square, class One>
+    INLINE void each_block(Square square, One one) const {
+        const int own = channels * taps, whole = outputs / lanes * lanes;
+        for (int i = 0, c = 0, t = 0; i < own; i += lanes) {
+            const int count = std::min(lanes, own - i);
+            ptrdiff_t at[lanes];
+            for (int j = 0; j < count; ++j) {
+                at[j] = (ptrdiff_t{t} * stride + c) * columns;
+                if (++t == taps) t = 0, ++c;
+            }
+            const int first = count == lanes ? whole : 0;  // output that is left to be visited alone
+            for (int o = 0; o < first; o += lanes) square(o, i, at);
+            for (int j = 0; j < count; ++j)
+                for (int o = first; o < outputs; ++o) one(o, i + j, at[j]);
+        }
     }
 };
 

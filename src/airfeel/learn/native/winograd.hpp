@@ -43,15 +43,7 @@ class Winograd {
     // lie `x_row` and `to_row` floats apart.
     void forward(const float* x, ptrdiff_t x_row, int rows, const float* bias, bool relu, float* to,
                  ptrdiff_t to_row) {
-        Product p;
-        p.rows = rows * wide_;
-        p.vectors = int(width_ / lanes);
-        p.outer = p.inner = 1;
-        p.depth = int(depth_);
-        p.a_outer = p.a_inner = p.b_inner = 0;
-        p.a_row = depth_;
-        p.a_depth = 1;
-        p.b_depth = p.out_row = width_;
+        Product p = Product::of_rows(rows * wide_, depth_, width_);
         for (int r = 0; r < side; ++r) {
             for (int y = 0; y < rows; ++y) transform_tiles(r, x + 2 * y * x_row, x_row, y * wide_);
             for (int c = 0; c < side; ++c) {

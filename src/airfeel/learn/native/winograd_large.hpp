@@ -62,7 +62,8 @@ class WinogradLarge {
 
    private:
     static constexpr int side = 6, entries = side * side;
-    static constexpr int together = 24;  // tiles: whole ones of registers, and all within 512 kB
+    static constexpr int together = 18;  // tiles: whole ones of registers, and all within 512 kB
+    static constexpr int line = std::max<int>(1, 16 / lanes);  // vectors of a cache line
     static constexpr float a2 = 0.5f, b2 = 2.0f, a = 0.70710678118654752f, b = 1.4142135623730951f;
 
     static int tiles(int size) { return (size + 3) / 4; }
@@ -118,42 +119,47 @@ class WinogradLarge {
         to[3] = spread(a * a2) * difference + spread(b * b2) * far_difference + m[5];
     }
 
-    // Tiles side by side whose upper left pixel is at x. Neighbours share two columns.
+    // Tiles side by side whose upper left pixel is at x. Neighbours share two columns. All vectors of
+    // a cache line are written at once: it would have left the cache before its other half came.
     void transform_tiles(const float* x, int count, int first) {
-        const ptrdiff_t row = in_.row();
-        for (ptrdiff_t v = 0; v < depth_; v += lanes) {
-            Vec column[side][side];  // [column of the tile][entry]
-            auto read_column = [&](Vec(&to)[side], ptrdiff_t c) {
-                Vec d[side];
-                UNROLL for (int r = 0; r < side; ++r) d[r] = load(x + r * row + c * depth_ + v);
-                transform_input(to, d);
-            };
-            UNROLL for (int c = 0; c < 2; ++c) read_column(column[4 + c], c);
-            for (int t = 0; t < count; ++t) {
-                UNROLL for (int c = 0; c < 2; ++c) UNROLL for (int r = 0; r < side; ++r)
-                    column[c][r] = column[4 + c][r];
-                for (int c = 2; c < side; ++c) read_column(column[c], 4 * t + c);
-                float* to = &tiles_[(first + t) * depth_ + v];
-                for (int r = 0; r < side; ++r) {
-                    Vec d[side], entry[side];
-                    UNROLL for (int c = 0; c < side; ++c) d[c] = column[c][r];
-                    transform_input(entry, d);
-                    UNROLL for (int c = 0; c < side; ++c, to += tile_step_) store(to, entry[c]);
+        Vec shared[line][2][side];  // [vector of the line][column][entry]
+        for (ptrdiff_t v = 0; v < depth_; v += line * lanes) {
+            const int vectors = int(std::min<ptrdiff_t>(line, (depth_ - v) / lanes));
+            for (int u = 0; u < vectors; ++u)
+                UNROLL for (int c = 0; c < 2; ++c) read_column(shared[u][c], x + c * depth_ + v + u * lanes);
+            for (int t = 0; t < count; ++t)
+                for (int u = 0; u < vectors; ++u) {
+                    const ptrdiff_t at = v + u * lanes;
+                    transform_tile(x + 4 * t * depth_ + at, shared[u],
+                                   &tiles_[(first + t) * depth_ + at]);
                 }
-            }
+        }
+    }
+
+    INLINE void read_column(Vec (&to)[side], const float* x) const {
+        Vec d[side];
+        UNROLL for (int r = 0; r < side; ++r) d[r] = load(x + r * in_.row());
+        transform_input(to, d);
+    }
+
+    // One tile, whose first two columns are known, and are its last two afterwards.
+    INLINE void transform_tile(const float* x, Vec (&shared)[2][side], float* to) const {
+        Vec column[side][side];  // [column][entry]
+        UNROLL for (int c = 0; c < 2; ++c) UNROLL for (int r = 0; r < side; ++r)
+            column[c][r] = shared[c][r];
+        for (int c = 2; c < side; ++c) read_column(column[c], x + c * depth_);
+        UNROLL for (int c = 0; c < 2; ++c) UNROLL for (int r = 0; r < side; ++r)
+            shared[c][r] = column[4 + c][r];
+        for (int r = 0; r < side; ++r) {
+            Vec d[side], entry[side];
+            UNROLL for (int c = 0; c < side; ++c) d[c] = column[c][r];
+            transform_input(entry, d);
+            UNROLL for (int c = 0; c < side; ++c, to += tile_step_) store(to, entry[c]);
         }
     }
 
     void multiply_entries(int rows) {
-        Product p;
-        p.rows = rows;
-        p.vectors = int(width_ / lanes);
-        p.outer = p.inner = 1;
-        p.depth = int(depth_);
-        p.a_outer = p.a_inner = p.b_inner = 0;
-        p.a_row = depth_;
-        p.a_depth = 1;
-        p.b_depth = p.out_row = width_;
+        Product p = Product::of_rows(rows, depth_, width_);
         for (int e = 0; e < entries; ++e) {
             p.a = &tiles_[e * tile_step_];
             p.b = &filters_[e * depth_ * width_];
