@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from airfeel.compress import masks, native
+from airfeel.compress.average import average
 from airfeel.compress.masks import top_k, top_k_outside
 from airfeel.compress.memory import ErrorMemory, compensate, residual
 from airfeel.compress.quantize import norm, quantize
-from airfeel.types import Agreed, BadInput, Delivery, Said
+from airfeel.types import Agreed, BadInput, Delivery, Received, Said
 from sanitize import printed
 
 pytestmark = pytest.mark.skipif(native.KERNEL.missing is not None, reason="no C++ compiler")
@@ -54,6 +55,25 @@ def test_masks_are_equal(drawn, data):
     k = data.draw(st.integers(0, len(x) - masked))
     found = top_k_outside(x, k, support)
     assert torch.equal(found, plainly(top_k_outside, x, k, support))
+
+
+@given(vectors(), st.integers(0, 5), st.integers(0, 20))
+def test_sums_of_own_entries_are_equal(drawn, devices, own):
+    x, rng = drawn
+    own = min(own, len(x))
+    index = np.array([rng.permutation(len(x))[:own] for _ in range(devices)], np.int64)
+    value = rng.standard_normal((devices, own)).astype(x.numpy().dtype)
+    received = Received(
+        *(np.arange(devices), np.arange(devices), x[:0]),
+        *(torch.from_numpy(index.reshape(devices, own)), torch.from_numpy(value)),
+        *(devices, np.zeros(1, int)),
+    )
+    none = torch.zeros(0, dtype=torch.int64)
+    found = average(received, none, len(x), devices)
+    assert torch.equal(found, plainly(average, received, none, len(x), devices))
+    if own and devices:
+        with pytest.raises(IndexError, match="scatter: an index lies outside"):
+            native.scatter(received.value, received.index + len(x), x.clone())
 
 
 @pytest.mark.parametrize("kind", TYPES)

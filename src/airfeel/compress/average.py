@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from airfeel.compress import native
 from airfeel.ranges import about
 from airfeel.segments import by_value
 from airfeel.types import Received
@@ -53,8 +54,11 @@ def average(
     uneven = divide == "heard" and bool((received.heard != received.count).any())
     if not uneven:
         total[support] = received.signal
-    for index, value in zip(received.index, received.value, strict=True):
-        total.index_add_(0, index, value)  # a device's own indices are distinct
+    if native.serves(total, received.value):
+        native.scatter(received.value, received.index, total)
+    else:
+        for index, value in zip(received.index, received.value, strict=True):
+            total.index_add_(0, index, value)  # a device's own indices are distinct
     total.div_(devices if divide == "all" else received.count or 1)
     if uneven:
         speakers = by_value(received.heard.astype(np.float64), len(support), received.lanes)

@@ -28,6 +28,7 @@ def _signatures(dtype: str) -> dict[str, Signature]:
         f"top_k_{dtype}": (status, (x, COUNT, COUNT, index, COUNT, COUNT, index_out)),
         f"add_{dtype}": (None, (x, x, index, COUNT, COUNT, x_out, finite)),
         f"keep_{dtype}": (status, (x, COUNT, *sent, *sent, index, index, index, COUNT, x_out)),
+        f"scatter_{dtype}": (status, (x, index, COUNT, x_out, COUNT)),
         f"norm_{dtype}": (REAL, (x, COUNT)),
         f"quantize_{dtype}": (None, (x, COUNT, COUNT, REAL, dice, COUNT, x_out)),
     }
@@ -108,6 +109,15 @@ def quantize(
     value, stride = torch.empty_like(x), dice.strides[0] // dice.itemsize
     _run("quantize", x, *x.shape, last, dice[:1], stride, value)  # its rows may lie apart
     return value
+
+
+def scatter(
+    value: Float[Tensor, "n L"], index: Int64[Tensor, "n L"], total: Float[Tensor, "D"]
+) -> None:
+    """total[index] += value, device by device."""
+    _check_same("shapes", index.shape, value.shape)
+    status = _run("scatter", value, index.contiguous(), value.numel(), total, len(total))
+    _check_inside("scatter", status, total)
 
 
 def norm(x: Float[Tensor, "L"]) -> float:

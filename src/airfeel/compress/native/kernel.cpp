@@ -1,5 +1,6 @@
 // What a device does with its update after training, at the speed of memory: add what it remembers,
-// find the largest entries, round them to levels, remember what was not sent.
+// find the largest entries, round them to levels, remember what was not sent; and the base station's
+// sum of what all devices named themselves.
 //
 // Called through ctypes. Indices are checked here, sizes by the caller. Every result is that of the
 // plain reading beside the caller: bit for bit, but for the last digit of a quantiser's norm.
@@ -299,6 +300,16 @@ template <class T> void quantize(const T* x, int64_t n, double last, const doubl
     }
 }
 
+// total[index] += value, row by row: a sum is made in the order of the rows.
+template <class T>
+int scatter(const T* value, const int64_t* index, int64_t count, T* total, int64_t d) {
+    for (int64_t i = 0; i < count; ++i) {
+        if (!inside(index[i], d)) return OUT_OF_RANGE;
+        total[index[i]] += value[i];
+    }
+    return DONE;
+}
+
 }  // namespace
 }  // namespace airfeel
 
@@ -319,6 +330,10 @@ template <class T> void quantize(const T* x, int64_t n, double last, const doubl
                                      const int64_t* place, int64_t rows, T* memory) {                 \
         return airfeel::keep(x, d, support, common, k, index, value, l, row, words, place, rows,      \
                              memory);                                                                 \
+    }                                                                                                 \
+    EXPORTED int airfeel_scatter_##NAME(const T* value, const int64_t* index, int64_t count,          \
+                                        T* total, int64_t d) {                                        \
+        return airfeel::scatter(value, index, count, total, d);                                       \
     }                                                                                                 \
     EXPORTED double airfeel_norm_##NAME(const T* x, int64_t n) { return airfeel::Norm(x, n).value(); } \
     EXPORTED void airfeel_quantize_##NAME(const T* x, int64_t rows, int64_t n, double last,           \

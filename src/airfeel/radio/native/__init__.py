@@ -1,9 +1,10 @@
 """The steps of the paper's allocation in C++, compiled on first use by the system's C++ compiler.
 
 Each gives the same bits as its plain reading in NumPy, which serves where there is no compiler:
-`bottleneck_matching` and `complete_greedily` in `matching`, `water_filling` in `links`; the energy
-of segments, in `air`, is the same to the last digits. Shapes are the caller's to check; values and
-owners are checked here, and None or False says that there is something wrong with them.
+`bottleneck_matching` and `complete_greedily` in `matching`, `water_filling` in `links`, `superpose`
+in `air`; the energy of segments, there too, is the same to the last digits. Shapes are the
+caller's to check; values and owners are checked here, and None or False says that there is
+something wrong with them.
 """
 
 import ctypes
@@ -12,13 +13,21 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from airfeel.compiled import AS_WRITTEN, COUNT, REAL, Kernel, Numbers
+from airfeel.compiled import AS_WRITTEN, COUNT, REAL, Kernel, Numbers, Signature
 
 Array = np.ndarray
 _REALS, _REALS_OUT = Numbers(np.float64), Numbers(np.float64, written=True)
 _OWNERS, _OWNERS_OUT = Numbers(np.int64), Numbers(np.int64, written=True)
 _NO_MEMORY = 1
 _STATUS, _SHAPE = ctypes.c_int, (COUNT, COUNT)
+
+
+def _superposing(kind: str) -> Signature:
+    """Symbols and how many, what arrives, sizes of parts, rows; the sum."""
+    x, places = Numbers(kind), Numbers(np.int64)
+    return None, (x, COUNT, x, places, COUNT, places, COUNT, Numbers(kind, written=True))
+
+
 KERNEL = Kernel(
     Path(__file__).parent,
     AS_WRITTEN,
@@ -29,6 +38,7 @@ KERNEL = Kernel(
         "fill": (_STATUS, (_REALS, _REALS, *_SHAPE, REAL, _OWNERS, _REALS_OUT)),
         "energy_float32": (None, (Numbers(np.float32), *_SHAPE, COUNT, _REALS_OUT)),
         "energy_float64": (None, (_REALS, *_SHAPE, COUNT, _REALS_OUT)),
+        **{f"superpose_{kind}": _superposing(kind) for kind in ("float32", "float64")},
     },
 )
 
@@ -70,6 +80,24 @@ def segment_energy(
     energy = np.empty((len(common), subchannels))
     KERNEL[f"energy_{common.dtype.name}"](common, *common.shape, subchannels, energy)
     return energy
+
+
+def superpose(
+    symbols: Float[Array, "n S"],
+    arriving: Float[Array, "n M"],
+    sizes: Int[Array, "M"],
+    rows: Int[Array, "r"],
+) -> Float[Array, "S"]:
+    """Σ over some rows, in their order, of the symbols times what arrives of a unit of theirs.
+
+    Both are float32 or float64; `sizes` are those of the segments, which make up all symbols.
+    """
+    total = np.empty(symbols.shape[1], symbols.dtype)
+    KERNEL[f"superpose_{symbols.dtype.name}"](
+        *(symbols, symbols.shape[1], arriving, sizes.astype(np.int64), len(sizes)),
+        *(rows.astype(np.int64), len(rows), total),
+    )
+    return total
 
 
 def _done(status: float) -> bool:

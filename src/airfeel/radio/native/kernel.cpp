@@ -1,8 +1,8 @@
 // The steps of Sun et al. 2022, Algorithm 2, called through ctypes: the bottleneck value, greedy
 // completion, water-filling. What matching.py and power.py say in NumPy is done here with the same
 // operations in the same order, so that every bit of the result is the same; to that end it is
-// compiled with -ffp-contract=off. And the energy of segments, as air.py has it, but for the order
-// of its sums and the rounding of their products.
+// compiled with -ffp-contract=off; so is the sum of what devices send. And the energy of segments,
+// as air.py has it, but for the order of its sums and the rounding of their products.
 //
 // Shapes have been checked by the caller; owners and values are checked here.
 
@@ -12,6 +12,7 @@
 
 #include "energy.hpp"
 #include "matching.hpp"
+#include "superpose.hpp"
 #include "water.hpp"
 
 namespace airfeel {
@@ -109,4 +110,16 @@ EXPORTED void airfeel_energy_float64(const double* x, int64_t rows, int64_t coun
                                     double* energy) {
     for (int64_t r = 0; r < rows; ++r)
         airfeel::segment_energy(x + r * count, count, parts, energy + r * parts);
+}
+
+EXPORTED void airfeel_superpose_float32(const float* x, int64_t count, const float* arriving,
+                                       const int64_t* size, int64_t parts, const int64_t* row,
+                                       int64_t rows, float* total) {
+    airfeel::superpose(x, count, arriving, size, parts, row, rows, total);
+}
+
+EXPORTED void airfeel_superpose_float64(const double* x, int64_t count, const double* arriving,
+                                       const int64_t* size, int64_t parts, const int64_t* row,
+                                       int64_t rows, double* total) {
+    airfeel::superpose(x, count, arriving, size, parts, row, rows, total);
 }
