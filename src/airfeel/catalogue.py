@@ -115,6 +115,7 @@ class Catalogue(Mapping[str, Entry]):
         if missing:
             raise BadInput(
                 f"{key}.{missing[0]}: must be given, {quote(name)} has no default for it"
+                f"{self._itself(name, missing[0])}"
             )
         try:
             part = factory(**arguments)
@@ -122,15 +123,48 @@ class Catalogue(Mapping[str, Entry]):
             raise
         except (Exception, SystemExit) as error:  # a factory too
             raise BadInput(f"{key} = {quote(name)}: cannot be made ({_why(error)})") from error
-        if self.makes and not isinstance(part, _found(self.makes)):
-            wanted, made = self.makes.partition(":")[2], type(part).__name__
-            raise BadInput(f"{key} = {quote(name)}: must make a {wanted}, made {made}")
+        if self.makes:
+            self._check_part(part, f"{key} = {quote(name)}")
         return part
+
+    def _check_part(self, part: object, blame: str) -> None:
+        """Refuse what has not the members of the Protocol, or cannot be called as it is."""
+        wanted, protocol = self.makes.partition(":")[2], _found(self.makes)
+        if not isinstance(part, protocol):
+            lacks = [n for n in vars(protocol) if not n.startswith("_") and not hasattr(part, n)]
+            more = f", which has no {', '.join(lacks)}" if lacks else ""
+            raise BadInput(f"{blame}: must make a {wanted}, made {type(part).__name__}{more}")
+        asked = _called_with(protocol)
+        try:
+            inspect.signature(part).bind(  # type: ignore[arg-type]  # where it asks, it is called
+                *(p.name for p in asked if p.kind is not p.KEYWORD_ONLY),
+                **{p.name: None for p in asked if p.kind is p.KEYWORD_ONLY},
+            )
+        except TypeError as error:
+            if asked:
+                words = ", ".join(p.name for p in asked)
+                told = f"made {type(part).__name__}, which cannot be called with ({words})"
+                raise BadInput(f"{blame}: must make a {wanted}, {told}") from error
+        except ValueError:  # of a builtin: it does not say how it is called
+            pass
+
+    def _itself(self, name: str, parameter: str) -> str:
+        """Whether a part was named where its factory is wanted."""
+        if not self.makes or parameter not in {p.name for p in _called_with(_found(self.makes))}:
+            return ""
+        return "; what is named must make the part, as a dataclass does, not be the part itself"
 
     def field_types(self, name: str) -> Table:
         """The type of each setting of a part, ranges and help among its annotations."""
         hints = _hints(self.find(name))
         return {k: hints.get(k, Any) for k in self.settings(name)}
+
+
+def _called_with(protocol: type) -> list[inspect.Parameter]:
+    """The parameters with which a part is called; none where it is not."""
+    call = vars(protocol).get("__call__")
+    asked = list(inspect.signature(call).parameters.values())[1:] if call else []
+    return [] if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in asked) else asked
 
 
 def _found(where: str) -> type:

@@ -46,6 +46,12 @@ def account(
     energy, slots, columns = costs.energy, 0, dict[str, float]()
     for meter in meters:
         reading = meter(turn, said, fading, plan, delivery)
+        if not isinstance(reading, Reading):
+            made = type(reading).__name__
+            raise BadInput(f"meter {type(meter).__name__}: returns {made}; must return a Reading")
+        if isinstance(meter.columns, str):
+            told = f"columns = {meter.columns!r}: must be a tuple of names"
+            raise BadInput(f"meter {type(meter).__name__}: {told}")
         if set(reading.columns) != set(meter.columns):
             wrong = f"fills {sorted(reading.columns)}, must fill {sorted(meter.columns)}"
             raise BadInput(f"meter {type(meter).__name__}: {wrong}")
@@ -57,7 +63,9 @@ def account(
 
 def _slots(meter: Meter, slots: int) -> int:
     if slots < 0 or int(slots) != slots:
-        raise BadInput(f"meter {type(meter).__name__}: slots = {slots}: must be a number from 0")
+        raise BadInput(
+            f"meter {type(meter).__name__}: slots = {slots}: must be a whole number from 0"
+        )
     return int(slots)
 
 

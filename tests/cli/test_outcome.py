@@ -59,6 +59,7 @@ def source(tmp_path):
         (["--schemes", "tcs-h,tcs-h"], "tcs-h: is asked for twice with seed 0"),
         (["--judge", "best"], "--judge 'best': must be final"),
         (["--label", "tcs-h"], "--label 'tcs-h': must be OLD=NEW"),
+        (["--label", "tcs-j=x"], "--label tcs-j: must be one of small"),
     ],
 )
 def test_what_would_mislead_is_refused_before_anything_runs(source, tmp_path, words, said):
@@ -130,6 +131,38 @@ def test_bad_axes_and_labels_are_named(swept, tmp_path, words, said):
     with pytest.raises(BadInput) as error:
         cli("report", swept, "--out", tmp_path, *words)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--x", "bitz"], "bitz: must be one setting that varies in these runs: scheme.bits"),
+        (["--label", "nobody=x"], "--label nobody: must be one of bits=4, bits=8"),
+    ],
+)
+def test_a_sweep_checks_axes_and_labels_before_it_runs(source, tmp_path, words, said):
+    file = tmp_path / "sweep.toml"
+    file.write_text('base = "small.toml"\n[grid]\n"scheme.bits" = [4, 8]\n')
+    with pytest.raises(BadInput) as error:
+        cli("sweep", file, "--out", tmp_path / "out", *words)
+    assert said in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_schemes_may_be_spaced(source, tmp_path):
+    told = cli("compare", source, "--out", tmp_path / "out", "--schemes", "tcs-h, fedavg")
+    assert "fedavg" in told
+
+
+def test_an_experiment_is_no_sweep(source):
+    with pytest.raises(BadInput, match="it is one experiment: `airfeel run"):
+        cli("sweep", source)
+
+
+def test_a_schemes_other_name_holds_for_all_its_groups(swept, tmp_path):
+    told = cli("report", swept, "--out", tmp_path, "--label", "tcs-h=ours")
+    assert "| ours (bits=4, noise=1e-06)" in told
+    assert "tcs-h" not in told
 
 
 def test_a_group_may_have_another_name(swept, tmp_path):

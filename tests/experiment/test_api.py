@@ -101,6 +101,8 @@ CALLS = {
     'load("digits")': "nor a file; did you mean 'digits-tcs-h'?",
     'load("digits-tcs-h", [3])': "3: must be section.key=value",
     'load("digits-tcs-h", {"bits": 8})': "'bits': must be section.key=value",
+    'load("digits-tcs-h", "bits=8")': "must be section.key=value, such as scheme.bits=8; did you",
+    'load("rows.npz")': "rows.npz: is neither a preset",
     'load("digits-tcs-h", bits=8)': "bits: is no setting; did you mean scheme.bits?",
     'run("digits-tcs-h", out=3)': "out = 3: must be a folder",
     'run("digits-tcs-h", data=(1, 2))': "data is a value of type tuple; must be a Dataset",

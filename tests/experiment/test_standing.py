@@ -12,6 +12,7 @@ from airfeel.experiment.judge import Judge
 from airfeel.experiment.paired import paired
 from airfeel.experiment.report.summary import latex, markdown, said, whole_sheet
 from airfeel.experiment.standing import lines, verdict
+from small import small
 
 
 def seeds(*rows, **how):
@@ -53,6 +54,19 @@ def test_a_lead_on_every_seed_is_a_lead_however_much_seeds_differ():
     assert second.p_holm < 0.05
     assert "b is 1.5 points behind [0.6, 2.4]." in said(groups)
     assert "paired by seed" in said(groups)
+
+
+def test_one_difference_in_two_seeds_is_no_proof_and_none_is_no_lead():
+    groups = {"a": final(0.9, 0.7), "b": final(0.89, 0.69), "c": final(0.9, 0.7)}
+    told = said(groups)
+    assert "b is 1.0 points behind [1.0, 1.0], not significant" in told
+    assert "c is level [0.0, 0.0], not significant" in told
+
+
+def test_other_data_are_told():
+    groups = {"a": final(0.9), "b": final(0.5, e=small(data={"dataset": "digits"}))}
+    assert "Groups differ in data.dataset" in said(groups)
+    assert "differ in data" not in said({"a": final(0.9), "b": final(0.5)})
 
 
 def test_a_lead_that_chance_may_give_is_called_so():

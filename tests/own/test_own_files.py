@@ -18,8 +18,26 @@ def mine(tmp_path, monkeypatch):
         "def build(s):\n"
         "    return tcs_h(replace(s, bits=s.options.get('levels', 16), options={}))\n"
     )
+    (tmp_path / "parts_too.py").write_text(PARTS)
     (tmp_path / "rows.npz").write_text("a,b\n1,2\n")
     return tmp_path
+
+
+PARTS = """
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Alone:
+    def __call__(self, turn): ...
+@dataclass(frozen=True)
+class Bare:
+    def __call__(self, turn, said, fading, plan, delivery): ...
+def itself(turn): ...
+def hidden(s):
+    @dataclass(frozen=True)
+    class Mine:
+        level: int = 1
+    s.read(Mine)
+"""
 
 
 def played(*overrides):
@@ -32,6 +50,11 @@ def played(*overrides):
         ("scheme.name=mine_too", "mine_too.py has factories, such as 'mine_too:NAME'"),
         ("scheme.name=./mine_too.py", "mine_too.py has factories, such as 'mine_too:NAME'"),
         ("scheme.name=mine_too.py:build", "did you mean 'mine_too:build'?"),
+        ("scheme.invite=parts_too:Alone", "made Alone, which cannot be called with (turn, fading)"),
+        ('radio.meters=["parts_too:Bare"]', "must make a Meter, made Bare, which has no columns"),
+        ("radio.meters=parts_too:Bare", "must be a list"),
+        ("radio.fading=parts_too:itself", "must make the part, as a dataclass does, not be the"),
+        ("scheme.name=parts_too:hidden", "Mine must be defined at the top of its module, not in"),
         ("data.dataset=rows.npz", "did you mean 'file:rows.npz'?"),
         ("data.dataset=file:rows.npz", "it is neither that nor .npy; numpy.savez writes such"),
     ],

@@ -169,7 +169,7 @@ class Charging:
 @pytest.mark.parametrize(
     ("reading", "error"),
     [
-        ({"slots": 2.5}, "slots = 2.5"),
+        ({"slots": 2.5}, "slots = 2.5: must be a whole number"),
         ({"slots": -1}, "slots = -1"),
         ({"energy": np.ones(2)}, r"energy of shape \(2,\)"),
         ({"energy": np.full(6, np.nan)}, "6 finite numbers"),
@@ -180,6 +180,34 @@ def test_a_meter_that_reads_nonsense_is_refused_by_name(reading, error, monkeypa
     scheme = dataclasses.replace(setup.scheme, meters=(Charging(**reading),))
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as for a user
     with pytest.raises(BadInput, match=f"meter Charging: .*{error}"):
+        play(dataclasses.replace(setup, scheme=scheme), 1)
+
+
+class Misread(Charging):
+    """A meter that forgets the noun."""
+
+    def __call__(self, *_):
+        return self.reading
+
+
+class Worded(Charging):
+    """A meter whose columns are one word."""
+
+    columns = "heat"
+
+
+@pytest.mark.parametrize(
+    ("meter", "error"),
+    [
+        (Misread(heat=1.0), "meter Misread: returns dict; must return a Reading"),
+        (Worded(), "meter Worded: columns = 'heat': must be a tuple of names"),
+    ],
+)
+def test_a_meter_that_is_none_is_refused_by_name(meter, error):
+    setup = build(small())
+    scheme = dataclasses.replace(setup.scheme)
+    object.__setattr__(scheme, "meters", (meter,))  # types are checked in tests
+    with pytest.raises(BadInput, match=error):
         play(dataclasses.replace(setup, scheme=scheme), 1)
 
 

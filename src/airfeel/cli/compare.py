@@ -43,7 +43,7 @@ def compare(
             raise BadInput(f"--set {text}: every run has the seeds of --seeds; name them there")
     experiments = asked(
         sources or (),
-        [name for name in (schemes or "").split(",") if name],
+        [name for each in (schemes or "").split(",") if (name := each.strip())],
         parse_seeds(seeds),
         set_ or (),
         **overrides(None, data_dir),
@@ -55,6 +55,7 @@ def compare(
     from airfeel.experiment.judge import parse_judge
 
     by, labels = parse_judge(judge), outcome.names(label)
+    outcome.check(experiments, labels)
     with stopping("the same command") as signals:
         if workers == 1:
             groups = run_all(

@@ -6,14 +6,15 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups, varied
 from airfeel.experiment.judge import Judge
 from airfeel.experiment.report.arithmetic import computed_by
-from airfeel.experiment.report.maps import Axis, save_map
+from airfeel.experiment.report.maps import Axis, resolved, save_map
 from airfeel.experiment.report.summary import paired_sheet, standing_sheet
 from airfeel.experiment.report.write import write
 from airfeel.experiment.sheets import show
-from airfeel.experiment.standing import lines, starving, verdict
+from airfeel.experiment.standing import lines, starving, unlike, verdict
 from airfeel.types import BadInput
 
 
@@ -28,7 +29,10 @@ def tell(groups: Groups, judge: Judge) -> None:
         console.print()
         show(console, paired)
         console.print()
-    for sentence in (verdict(table, by), *starving(groups), *computed_by(groups)[1:]):
+    for sentence in (
+        *(verdict(table, by), *unlike(groups)),
+        *(*starving(groups), *computed_by(groups)[1:]),
+    ):
         console.print(sentence, highlight=False, markup=False)
 
 
@@ -73,6 +77,29 @@ def names(labels: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
+def check(
+    experiments: Sequence[tuple[str, Experiment]], labels: dict[str, str], axis: Axis | None = None
+) -> None:
+    """Refuse names and axes that nothing will have, before anything is run.
+
+    experiments: with their labels. How an own scheme calls itself is known later.
+    """
+    every = [e for _, e in experiments]
+    vary, own = varied(every), any(":" in e.scheme.name for e in every)
+    known = [*dict.fromkeys(label for label, _ in experiments), *vary]
+    for old in labels if not own else ():
+        if old not in known and old not in {e.scheme.name for e in every}:
+            raise BadInput(f"--label {old}: must be one of {', '.join(known):.200}")
+    if axis is not None:
+        resolved(axis, every)
+
+
+def _called(label: str, labels: dict[str, str]) -> str:
+    """A group's new name; that of a scheme, too, where settings stand behind it in brackets."""
+    scheme, bracket, settings = label.partition(" (")
+    return labels.get(label) or labels.get(scheme, scheme) + bracket + settings
+
+
 def renamed(groups: Groups, labels: dict[str, str]) -> Groups:
     """The groups by their new names, refused where one is unknown or would fall on another."""
     firsts = [runs[0] for runs in groups.values()]
@@ -83,7 +110,7 @@ def renamed(groups: Groups, labels: dict[str, str]) -> Groups:
         if old not in groups and old not in vary and old not in given.values():
             known = ", ".join([*groups, *vary])
             raise BadInput(f"--label {old}: must be one of {known:.200}")
-    found = {labels.get(label, label): runs for label, runs in groups.items()}
+    found = {_called(label, labels): runs for label, runs in groups.items()}
     if len(found) < len(groups):
         raise BadInput("--label: two groups would have the same name")
     return found

@@ -9,7 +9,7 @@ from rich.console import Console
 from airfeel.cli.options import Color, JudgeBy, Label, X, Y
 from airfeel.cli.outcome import chosen, draw, names, renamed, tell
 from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.report.maps import check_axis
+from airfeel.experiment.report.maps import resolved
 from airfeel.experiment.report.runs import load
 from airfeel.experiment.report.summary import markdown
 from airfeel.experiment.report.write import beside, write
@@ -37,7 +37,7 @@ def report(
     groups, spare = load(runs)
     groups = renamed(groups, labels)
     if axis is not None:
-        check_axis(groups, axis)
+        resolved(axis, [own[0].experiment for own in groups.values()])  # before anything is written
     formats = [name for text in format or ["html"] for name in text.split(",")]
     paths = write(groups, out or beside(runs), formats, spare, by)
     if console.is_terminal:

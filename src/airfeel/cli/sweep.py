@@ -44,7 +44,7 @@ def sweep(
     """
     if engine is Where.local:
         warm()
-    from airfeel.cli.outcome import chosen, draw, names, page, renamed, tell
+    from airfeel.cli.outcome import check, chosen, draw, names, page, renamed, tell
     from airfeel.cli.trials import complain, play
     from airfeel.experiment.judge import parse_judge
     from airfeel.experiment.sweep import Sweep, read_sweep
@@ -54,6 +54,7 @@ def sweep(
     axis = chosen(x, y, color, labels)
     target = out or Path("runs") / file.stem
     trials = read_sweep(file, target)
+    check([(trial.label, trial.experiment) for trial in trials], labels, axis)
     work = Sweep(trials, workers)
     with stopping("the same command") as signals, ExitStack() as stack:
         if engine is Where.ray:

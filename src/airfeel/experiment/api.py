@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airfeel.catalogue import Value
 from airfeel.errors import BadInput, quote
 from airfeel.experiment.asked import Named, asked
 from airfeel.experiment.compare import folder_of, run_all
@@ -79,11 +80,13 @@ def compare(
     workers: int = 1,
     fresh: bool = False,
     judge: str = "blocks",
+    **more: Value,
 ) -> Comparison:
     """Schemes under the same seeds and sky: finished runs are read, the others carried out.
 
     sources: presets or TOML files; digits-tcs-h if left out. schemes: put into each of them.
-    overrides: `section.key=value` for all. workers: runs at a time, 0 for one per core.
+    overrides: `section.key=value` for all; `more` are such keys with `__` for the dot.
+    workers: runs at a time, 0 for one per core.
     fresh: delete what is there and run again. judge: what decides, as in `airfeel compare --judge`.
     """
     parse_judge(judge)
@@ -91,7 +94,9 @@ def compare(
         word, value = ("schemes", schemes) if isinstance(schemes, str) else ("seeds", seeds)
         legal = '("tcs-h", "fedavg")' if word == "schemes" else "(0, 1, 2) or range(3)"
         raise BadInput(f"{word} = {quote(value)}: must be several, such as {legal}")
-    named = asked([sources] if isinstance(sources, str) else sources, schemes, [*seeds], overrides)
+    named = asked(
+        [sources] if isinstance(sources, str) else sources, schemes, [*seeds], overrides, **more
+    )
     if workers == 1:
         return Comparison(run_all(named, Path(out), fresh=fresh), judge)
     check(named)

@@ -121,6 +121,8 @@ def read_toml(path: Path) -> Table:
         return parse(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         shown = shorten(str(path))
+        if path.suffix == ".npz":
+            raise BadInput(f"{shown}: is data; --set data.dataset=file:{shown} names it") from None
         raise BadInput(f"{shown}: is not a TOML file that can be read ({reason(error)})") from error
 
 
@@ -142,7 +144,8 @@ def _put(table: Table, path: str, value: Value, blame: str) -> None:
     """A value at `section.key`; a part that was named by a word becomes a table."""
     keys = path.split(".")
     if len(keys) < 2 or not all(keys):
-        raise BadInput(f"{blame}: must be section.key=value, such as scheme.bits=8")
+        hint = _homes(path)
+        raise BadInput(f"{blame}: must be section.key=value, such as scheme.bits=8{hint}")
     if len(keys) > 2 and isinstance(named := _default(*keys[:2]), str):
         table.setdefault(keys[0], {}).setdefault(keys[1], named)
     place(table, keys, value)
@@ -190,14 +193,19 @@ def _one_line(error: ValidationError) -> str:
         fault = first["ctx"]["error"]
         named = isinstance(fault, BadInput)  # it says itself which setting is meant
         return str(fault) if named or not key else f"{key} = {quote(first['input'])}: {fault}"
-    message = first["msg"].replace("Input should", "must", 1)
+    message = first["msg"].replace("Input should", "must", 1).replace("a valid tuple", "a list")
     return f"{key} = {quote(first['input'])}: {message}"
+
+
+def _homes(key: str) -> str:
+    """What was meant by a key without its section."""
+    homes = [f"{name}.{key}" for name, s in SECTIONS.items() if key in s.model_fields]
+    return f"; did you mean {' or '.join(homes)}?" if homes else ""
 
 
 def _legal(where: list[str]) -> str:
     section = SECTIONS[where[0]] if len(where) > 1 else Experiment
-    homes = [f"{name}.{where[0]}" for name, s in SECTIONS.items() if where[-1] in s.model_fields]
-    if len(where) == 1 and homes:
-        return f"; did you mean {' or '.join(homes)}?"
+    if len(where) == 1 and (hint := _homes(where[0])):
+        return hint
     legal = list(section.model_fields)
     return suggestion(where[-1], legal) or f"; legal are {', '.join(legal)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airfeel.catalogue import Value
+from airfeel.errors import BadInput
 from airfeel.experiment.figures import live
 from airfeel.experiment.optional import needed
 
@@ -49,6 +50,8 @@ def plot(columns: Mapping[str, np.ndarray], label: str, axes: "Panels | None" = 
 
     Returns the two axes; hand them in again to draw another run into the same picture.
     """
+    if isinstance(axes, str):
+        raise BadInput(f"axes = {axes!r}: must be axes of another plot; a name goes as label=…")
     axes = live(9, 3.2, 2) if axes is None else axes
     what = "test_loss" if np.isnan(columns["test_accuracy"]).all() else "test_accuracy"
     measured = ~np.isnan(columns[what])

@@ -28,7 +28,7 @@ class Difference:
     low: float  # 95 % interval by Student's t
     high: float
     n: int  # pairs
-    p: float  # two-sided, of no difference, by Student's t
+    p: float  # two-sided, of no difference, by Student's t; by signs where all are the same
     boot_low: float = math.nan  # 95 % interval by a bias-corrected, accelerated bootstrap
     boot_high: float = math.nan
 
@@ -55,7 +55,8 @@ def paired(a: Float[np.ndarray, "n"], b: Float[np.ndarray, "n"]) -> Difference:
     error, largest = float(stats.sem(difference)), float(np.abs(difference).max())
     if error <= _EQUAL * largest:
         same = mean if n >= ENOUGH else math.nan
-        return Difference(mean, mean, mean, n, float(mean == 0.0), same, same)
+        p = 1.0 if mean == 0.0 else 2.0 ** (1 - n)  # by signs: no spread is known to judge by
+        return Difference(mean, mean, mean, n, p, same, same)
     half = error * float(stats.t.ppf(0.5 + LEVEL / 2, n - 1))
     p = 2.0 * float(stats.t.sf(abs(mean) / error, n - 1))
     scaled = tuple((difference / largest).tolist())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airfeel.experiment.groups import Groups, seed_of
+from airfeel.experiment.groups import Groups, seed_of, varied
 from airfeel.experiment.judge import Judge, amount, early, endings, free, shared, spent
 from airfeel.experiment.paired import Difference, holm, paired
 from airfeel.experiment.readings import accuracy_at, mean_and_spread
@@ -164,6 +164,8 @@ def _behind(first: Line, line: Line, judge: Judge) -> str:
     times = line.blocks / max(first.blocks, 1.0)
     if judge.by == "final" and abs(times - 1.0) > _ALIKE:
         cost = f", with {times:.2g} times the blocks"
+    if f"{abs(100 * gap):.1f}" == "0.0":
+        return f"{line.label} is level{_interval(line, judge, -1.0)}{cost}"
     return f"{line.label} is {-100 * gap:.1f} points behind{_interval(line, judge, -1.0)}{cost}"
 
 
@@ -189,7 +191,7 @@ def _interval(line: Line, judge: Judge, sign: float) -> str:
 
 def number(value: float, judge: Judge) -> str:
     """One end of an interval: points of accuracy, or resource blocks."""
-    text = f"{value:,.0f}" if judge.by == "target" else f"{100 * value:.1f}"
+    text = f"{value:z,.0f}" if judge.by == "target" else f"{100 * value:z.1f}"
     return text.replace("-", "−")
 
 
@@ -221,6 +223,13 @@ def _method(table: Sequence[Line]) -> str:
         " In brackets: 95 % intervals of the differences, paired by seed (Student t); p < "
         f"{SURE:g}{many} unless called not significant."
     )
+
+
+def unlike(groups: Groups) -> list[str]:
+    """A sentence where groups are not comparable, having been tested on other samples."""
+    if "data.dataset" in varied([runs[0].experiment for runs in groups.values()]):
+        return ["Groups differ in data.dataset: accuracies on other data tell nothing of schemes."]
+    return []
 
 
 def starving(groups: Groups) -> list[str]:

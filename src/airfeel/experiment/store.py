@@ -136,8 +136,11 @@ class Store:
         if resume and (self.folder / "summary.json").exists():
             raise BadInput(f"{self.folder}: is complete, there is nothing to resume")
         if not resume and not _free(self.folder):
+            begun = (self.folder / "config.toml").exists()
+            finished = (self.folder / "summary.json").exists()
+            hint = f", or go on with `airfeel resume {self.folder}`" * (begun and not finished)
             raise BadInput(
-                f"--out {self.folder}: already holds something; name a new or empty folder"
+                f"--out {self.folder}: already holds something; name a new or empty folder{hint}"
             )
 
     def go_back(self, e: Experiment) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote, shorten
 from airfeel.experiment.compare import folder_of, read_run
-from airfeel.experiment.config import Experiment
+from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.groups import Groups, by_name, check
 from airfeel.experiment.load import experiment, load, read_toml
 from airfeel.experiment.named import known
@@ -32,7 +32,10 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
     unknown = set(table) - {"base", "seeds", "grid", "list"}
     if unknown:
         legal = "base, seeds, grid and list"
-        raise BadInput(f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}")
+        single = f"; it is one experiment: `airfeel run {path}`" * (unknown <= set(SECTIONS))
+        raise BadInput(
+            f"{path}: {sorted(unknown)[0]} is no key of a sweep; legal are {legal}{single}"
+        )
     source = table.get("base", "digits-tcs-h")
     if not isinstance(source, str):
         raise BadInput(f"{path}: base = {quote(source)}: must be a preset or a TOML file")

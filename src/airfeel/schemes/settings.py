@@ -99,6 +99,9 @@ class Settings:
 
     def read(self, kind: type[_Options]) -> _Options:
         """scheme.options as a dataclass of the scheme's own: checked by name, type and range."""
+        if "<locals>" in kind.__qualname__:
+            told = f"{kind.__name__} must be defined at the top of its module, not in a function"
+            raise BadInput(f"scheme.options: {told}")
         where = f"{kind.__module__}:{kind.__qualname__}"
         options: _Options = Catalogue("options", "scheme.options", {}).make(
             {**self.options, "name": where}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airfeel.catalogue import Value, suggestion
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import PALETTE, SCREEN, canvas, drawn, legend_below, save
 from airfeel.experiment.groups import Groups, deciding, short, unique, varied
 from airfeel.experiment.judge import Judge
@@ -63,17 +64,11 @@ def save_map(
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
 
-def check_axis(groups: Groups, axis: Axis) -> None:
-    """Refuse settings that do not vary, before anything is written."""
-    every = [runs[0].experiment for runs in groups.values()]
-    _resolved(axis, varied(every), list(deciding(every[0])))
-
-
 def over_settings(groups: Groups, judge: Judge, axis: Axis) -> "Figure":
     """The figure; panels for what varies besides."""
     by = judge.settled(groups)
-    vary = varied([runs[0].experiment for runs in groups.values()])
-    axis = _resolved(axis, vary, list(deciding(next(iter(groups.values()))[0].experiment)))
+    every = [runs[0].experiment for runs in groups.values()]
+    vary, axis = varied(every), resolved(axis, every)
     axis = replace(axis, names=_names(groups, axis.names or {}))
     points = [_Point(_settings(groups[x.label][0]), x) for x in lines(groups, by)]
     rest = [key for key in vary if key not in (axis.x, axis.y, axis.color)]
@@ -98,8 +93,9 @@ def _names(groups: Groups, given: Mapping[str, str]) -> dict[str, str]:
     return {schemes.get(old, old): new for old, new in given.items()}
 
 
-def _resolved(axis: Axis, vary: Sequence[str], known: Sequence[str]) -> Axis:
+def resolved(axis: Axis, experiments: Sequence[Experiment]) -> Axis:
     """With whole names of settings; lines are coloured by scheme unless told otherwise."""
+    vary, known = varied(experiments), list(deciding(experiments[0]))
     if axis.y and axis.color:
         raise BadInput(f"--color {axis.color}: is of lines; a map over --x and --y has none")
     x, y, color = (key and _whole(key, vary, known) for key in (axis.x, axis.y, axis.color))

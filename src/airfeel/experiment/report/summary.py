@@ -10,7 +10,7 @@ from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.runner import Run
 from airfeel.experiment.sheets import Sheet
-from airfeel.experiment.standing import Line, lines, number, starving, verdict
+from airfeel.experiment.standing import Line, lines, number, starving, unlike, verdict
 
 _METHOD = "mean ± standard deviation over seeds"
 _PAIRED = (
@@ -101,9 +101,9 @@ def whole_sheet(groups: Groups, judge: Judge | None = None) -> Sheet:
 
 
 def said(groups: Groups, judge: Judge | None = None) -> str:
-    """The verdict, and who starved."""
+    """The verdict, what it is not worth, and who starved."""
     by = (judge or Judge()).settled(groups)
-    return " ".join([verdict(lines(groups, by), by), *starving(groups)])
+    return " ".join([verdict(lines(groups, by), by), *unlike(groups), *starving(groups)])
 
 
 def markdown(groups: Groups, judge: Judge | None = None) -> str:
