@@ -159,7 +159,7 @@ def test_broken_and_vanished_runs_are_told_and_harm_no_other(served):
     (folder / "b" / "rounds.csv").write_text("round\n")
     later, shown = server.watched.state()
     assert later > number
-    assert "b/rounds.csv: has no column" in shown["told"]["lacks"]
+    assert "b: is no run folder" in shown["told"]["lacks"]
     assert server.watched.state()[0] == later  # told once
     for path in (folder / "a").iterdir():
         path.unlink() if path.is_file() else None
