@@ -123,7 +123,7 @@ def test_words_say_who_wins_what_is_undecided_and_who_stalled():
     runs = [
         *made("a", [0.80, 0.90, 0.85, 0.84]),
         *made("b", [0.80, 0.91, 0.84, 0.83]),
-        *made("c", [0.50, 0.60, 0.55, 0.54], end="stalled"),
+        *made("c", [0.49, 0.61, 0.55, 0.54], end="stalled"),
     ]
     (sentence,) = words(standings(runs))
     assert "a is first with 84.8 ± 4.1 %" in sentence
