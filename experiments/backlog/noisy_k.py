@@ -1,6 +1,6 @@
 """Rules for K that see noise, judged by the grid of the studies: none of them is good enough.
 
-    python experiments/backlog/noisy_k.py RUNS/backlog-k-noise RUNS/backlog-k-noise-long
+    python experiments/backlog/noisy_k.py results/backlog/k-noise.csv
 
 A rule takes the larger of what `thinnest_mask` says and of its own K, which grows with the noise of
 a slot over power, q = σ0²·M/(P̄·N²); each has one constant, which is chosen to its best. Of the grid
@@ -8,6 +8,7 @@ the K that is nearest (by ratio) is taken. Told is how far, at worst, it is behi
 """
 
 import collections
+import csv
 import json
 import math
 import statistics
@@ -40,6 +41,25 @@ def read(sweeps: list[Path]) -> Grid:
         case: {k: statistics.mean(some) for k, some in sorted(by_k.items())}
         for case, by_k in found.items()
     }
+
+
+def write(grid: Grid, path: Path) -> None:
+    """A row for each point of the grid."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("partition", "slots", "noise", "k", "accuracy"))
+        for case in sorted(grid):
+            writer.writerows((*case, k, f"{mean:.6g}") for k, mean in grid[case].items())
+
+
+def load(path: Path) -> Grid:
+    """What `write` has written."""
+    grid: dict[Case, dict[int, float]] = collections.defaultdict(dict)
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            case = row["partition"], int(row["slots"]), float(row["noise"])
+            grid[case][int(row["k"])] = float(row["accuracy"])
+    return grid
 
 
 def behind(case: Case, accuracy: Mapping[int, float], own: float) -> float:
@@ -80,4 +100,4 @@ def told(grid: Grid) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(told(read([Path(name) for name in sys.argv[1:]]))))
+    print("\n".join(told(load(Path(sys.argv[1])))))

@@ -2,7 +2,8 @@
 
     python experiments/backlog/results.py RUNS results/backlog
 
-RUNS holds a folder for each league, named like its file (`airfeel league FILE --out RUNS/NAME`).
+RUNS holds a folder for each league, named like its file (`airfeel league FILE --out RUNS/NAME`), and
+for each sweep of K (`airfeel sweep FILE --out RUNS/NAME`). What is not there stays as it was kept.
 Nothing is computed by hand: sentences are those of the leagues, ends are counted from their rows.
 """
 
@@ -30,8 +31,8 @@ def sentences(page: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith("- ")]
 
 
-def kept(folder: Path, out: Path, figure: bool) -> str:
-    """Copy what is small of a league; its page."""
+def keep(folder: Path, out: Path, figure: bool) -> None:
+    """Copy what is small of a league."""
     out.mkdir(parents=True, exist_ok=True)
     page = (folder / "league.md").read_text("utf-8")
     for name in ("runs.csv", "tuning.csv"):
@@ -41,7 +42,13 @@ def kept(folder: Path, out: Path, figure: bool) -> str:
     else:
         page = page.replace(FIGURE + "\n\n", "")
     (out / "league.md").write_text(page, "utf-8")
-    return page
+
+
+def grid_of(runs: Path, names: list[str], kept: Path) -> noisy_k.Grid:
+    """Accuracies over K: of sweeps, kept as a file, or of that file where they are gone."""
+    if all((runs / name).is_dir() for name in names):
+        noisy_k.write(noisy_k.read([runs / name for name in names]), kept)
+    return noisy_k.load(kept)
 
 
 def ended(out: Path) -> str:
@@ -81,16 +88,17 @@ def main(runs: Path, out: Path) -> None:
     others = [f.stem for f in files if f.stem not in problems]
     lines = [(HERE / "results-head.md").read_text("utf-8")]
     for name in (*problems, *others):
-        folder = runs / name
-        if not (folder / "league.md").is_file():
+        if (runs / name / "league.md").is_file():
+            keep(runs / name, out / name, name in problems)
+        if not (out / name / "league.md").is_file():
             continue
-        page = kept(folder, out / name, name in problems)
+        page = (out / name / "league.md").read_text("utf-8")
         about = (HERE / f"{name}.toml").read_text("utf-8").splitlines()[0].removeprefix("# ")
         lines += [f"## [{name}]({name}/league.md)", "", about, "", *sentences(page), ""]
-    grid = noisy_k.read([runs / "backlog-k-noise", runs / "backlog-k-noise-long"])
+    grid = grid_of(runs, ["backlog-k-noise", "backlog-k-noise-long"], out / "k-noise.csv")
     lines += ["## K over noise", "", (HERE / "results-k.md").read_text("utf-8")]
     lines += [*tables(grid), *noisy_k.told(grid), ""]
-    waits = noisy_k.read([runs / "backlog-k-wait", runs / "backlog-k-wait-fashion"])
+    waits = grid_of(runs, ["backlog-k-wait", "backlog-k-wait-fashion"], out / "k-waits.csv")
     lines += ["## K over waits", "", (HERE / "results-waits.md").read_text("utf-8"), *tables(waits)]
     lines[1:1] = [ended(out), ""]
     (out / "README.md").write_text("\n".join(lines), "utf-8")

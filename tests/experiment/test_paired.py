@@ -69,6 +69,14 @@ def test_few_or_equal_pairs():
     assert paired(np.arange(2.0), np.arange(2.0) - 0.5).p == 0.5
 
 
+def test_a_pair_that_is_not_known_leaves_nothing_to_judge():
+    unknown = paired(np.arange(6.0), np.array([0.0, 1.0, 2.0, 3.0, 4.0, np.nan]))  # no warning
+    assert unknown.n == 6
+    assert math.isnan(unknown.mean)
+    assert math.isnan(unknown.p)
+    assert math.isnan(unknown.boot_low)
+
+
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_holm_lies_between_no_correction_and_bonferroni_and_keeps_the_order(values):
     p = np.array(values)

@@ -50,7 +50,7 @@ def paired(a: Float[np.ndarray, "n"], b: Float[np.ndarray, "n"]) -> Difference:
     difference = a - b
     n = len(difference)
     mean = float(difference.mean()) if n else math.nan
-    if n < 2:
+    if n < 2 or math.isnan(mean):  # too few, or one of them is not known
         return Difference(mean, math.nan, math.nan, n, math.nan)
     error, largest = float(stats.sem(difference)), float(np.abs(difference).max())
     if error <= _EQUAL * largest:
