@@ -16,7 +16,7 @@ from airfeel.experiment.build import build
 from airfeel.radio.air import segment_energy
 from airfeel.types import BadInput, Received, Said
 from plain import measured_plain as plain
-from small import play, small, turn_at
+from small import play, play_small, small, turn_at
 from stopping import content, interrupted
 
 EXACT = {"atol": 1e-9, "rtol": 1e-9}
@@ -64,10 +64,43 @@ def test_each_speaker_spends_its_budget_exactly(round):
 
 
 def test_a_share_of_power_moves_energy_between_rounds():
-    options = {"options": {"power_share": [1.5, 0.5]}}
+    options = {"options": {"power_share": [1.5, 0.5] * 6}}
     for round, factor in ((1, 1.5), (2, 0.5)):
         *_, plan, _, _ = one_round("a-dsgd", round, scheme=options)
         np.testing.assert_allclose(plan.needed, factor * plan.budget, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("share", "mean"),
+    [
+        ([3.0] * 12, "3"),
+        (1.5, "1.5"),
+        (0.5, "0.5"),
+        ([1.5, 0.5], r"0\.583333"),  # the last one stays
+        ({"name": "cosine", "start": 1.9, "end": 0.2}, r"1\.05"),
+    ],
+)
+def test_shares_of_power_make_no_energy(share, mean):
+    told = rf"scheme\.options\.power_share = .*: must be 1 in the mean over 12 rounds, is {mean}$"
+    with pytest.raises(BadInput, match=told):
+        build(small("a-dsgd", scheme={"options": {"power_share": share}}))
+
+
+def test_shares_of_power_that_are_1_in_the_mean_are_played():
+    for share in ([1.333, 0.667] * 6, {"name": "cosine", "start": 1.9, "end": 0.1}):
+        played = play_small("a-dsgd", 12, scheme={"options": {"power_share": share}})
+        spent = np.sum([report.costs.energy for _, _, report, _ in played], axis=0)
+        np.testing.assert_allclose(spent, 12 * 5e-3 * 7, rtol=1e-9)  # 51 symbols, 7 slots
+
+
+def test_shares_of_power_over_nobody_knows_how_many_rounds_are_refused():
+    endless = {"training": {"rounds": None}, "budget": {"slots": 90}}
+    with pytest.raises(
+        BadInput, match=r"power_share = \(1\.5, 0\.5\): must be 1 where training\.r"
+    ):
+        build(small("a-dsgd", scheme={"options": {"power_share": [1.5, 0.5]}}, **endless))
+    build(small("a-dsgd", **endless))
+    build(small("a-dsgd", training={"rounds": 2**62}))  # which are not counted one by one
 
 
 def heard(codec, x, turn, weights):

@@ -3,16 +3,21 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
+import numpy as np
+
 from airfeel.compress.markov import Markov
 from airfeel.compress.measured import MeanRounds, Measurements, Pilot, Renew, Symbols
 from airfeel.compress.projections import Kind
 from airfeel.compress.recovery import Iterations, Recover, SoftThreshold, Tolerance, Tuning
+from airfeel.errors import BadInput, quote
 from airfeel.radio.amplitude import THRESHOLD, Own, Threshold, Truncated
 from airfeel.radio.measured import Measured, Paced
 from airfeel.ranges import Count, Share, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import ByHand, Rounds, Settings
-from airfeel.types import Scheme
+from airfeel.types import Scheme, Series, at_round
+
+_EVEN = 1e-3  # how far a mean of factors may be from 1: they are written with a few digits
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,28 @@ def a_dsgd(s: Settings) -> Scheme:
     """
     own = s.read(Options)
     codec = own.codec(s, own.pilot, own.mean_rounds)
-    scheme = over_the_air(
-        s, "a-dsgd", codec, Paced(Own(), s.series(own.power_share, "power_share"))
-    )
+    scheme = over_the_air(s, "a-dsgd", codec, Paced(Own(), _shares(s, own.power_share)))
     return replace(scheme, transmit=Measured())
+
+
+def _shares(s: Settings, value: Rounds) -> Series:
+    """Factors on each round's energy, which move it between rounds and make none."""
+    factors, told = s.series(value, "power_share"), f"scheme.options.power_share = {quote(value)}"
+    if s.rounds is None:
+        if factors != 1.0:
+            raise BadInput(f"{told}: must be 1 where training.rounds does not say over how many")
+        return factors
+    mean = _mean(factors, s.rounds)
+    if abs(mean - 1.0) > _EVEN:
+        raise BadInput(f"{told}: must be 1 in the mean over {s.rounds} rounds, is {mean:.6g}")
+    return factors
+
+
+def _mean(factors: Series, rounds: int) -> float:
+    """Over the rounds; of a list the last one stays, so that few are looked at."""
+    count = rounds if callable(factors) else min(rounds, len(np.atleast_1d(factors)))
+    each = [at_round(factors, t) for t in range(1, count + 1)]
+    return float((sum(each) + (rounds - count) * each[-1]) / rounds)
 
 
 def ca_dsgd(s: Settings) -> Scheme:

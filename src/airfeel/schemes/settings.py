@@ -83,6 +83,8 @@ class Settings:
 
     def series(self, value: Rounds, option: str) -> Series:
         """Numbers over the rounds, as an option gave them: also a series by name."""
+        if value == ():
+            raise BadInput(f"scheme.options.{option} = []: must hold a number for each round")
         if not isinstance(value, dict):
             return value
         facts = {} if self.rounds is None else {"rounds": self.rounds}
