@@ -12,7 +12,8 @@ def analog(s: Settings) -> Scheme:
 
     All D entries of x = Δ + e by air at b = σ_t/h, by who can afford that (the power rule); a
     device that cannot keeps e. ⌈D/M⌉ slots and no bits per round. It is what energy-aware
-    scheduling is compared on (Sun, Zhou, Niu, Gündüz 2022, arXiv:2106.00490).
+    scheduling is compared on (Sun, Zhou, Niu, Gündüz 2022, arXiv:2106.00490). Use it where rounds
+    or joules are scarcer than slots, and as the answer to "is it better than plain analog?".
     """
     s.read(NoOptions)
     return Scheme(

@@ -43,7 +43,8 @@ def airfl_mem(s: Settings) -> Scheme:
 
     x = Δ + e; a device keeps in e exactly the segments on which it was silent, and all of x where
     it was silent everywhere, so that deep fades cost time and no information. Costs are those of
-    `baa`. Use it where fading, not noise, is the limit.
+    `baa`. Use it where fading, not noise, is the limit. It is known from an abstract: threshold,
+    mean and power are those of `baa`.
     """
     return _truncated(s, "airfl-mem", ErrorMemory(silent="add"))
 

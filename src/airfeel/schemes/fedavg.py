@@ -9,7 +9,11 @@ from airfeel.types import Scheme
 
 
 def fedavg(s: Settings) -> Scheme:
-    """Every device's whole update, at no cost."""
+    """Every device's whole update, at no cost.
+
+    McMahan et al. 2017 (arXiv:1602.05629): ĝ = mean Δ_n, all devices, no noise, no slots, no
+    joules. Not a rival but a ceiling: what any scheme could reach in as many rounds.
+    """
     s.read(NoOptions)
     return Scheme(
         name="fedavg",

@@ -16,8 +16,11 @@ def ncairfl(s: Settings) -> Scheme:
     a = [x∘φ]⁺, x = Δ + e, φ ∈ {±1}^D shared; √a on the air with a random phase at b = √(ρ_t/ḡ_n);
     the base station measures power, r = (|y|² − σ0²)/ρ_t, and takes ĝ = φ∘r/N_t, unbiased over
     phases and sky. e keeps what φ did not let through. ⌈D/M⌉ slots, no bits, no instantaneous
-    channel knowledge. `scheme.scheduled` devices at random train. Use it where devices cannot
-    estimate their channels; it is noisier than inversion, since fading stays in the sum.
+    channel knowledge; one number of each device, the ρ that it can afford, is side
+    information.
+    `scheme.scheduled` devices at random train. Use it where devices cannot estimate their
+    channels; it is noisier than inversion, since fading stays in the sum. That a phase is drawn
+    for each symbol is this project's choice: its sub-channels fade as blocks.
     """
     s.read(NoOptions)
     return _by_energy(s, "ncairfl", DitheredEnergies(s.memory_or(ErrorMemory())))
@@ -28,7 +31,9 @@ def reed(s: Settings) -> Scheme:
 
     √[Δ]⁺ and √[−Δ]⁺ on the air, ĝ = (r⁺ − r⁻)/N_t; with P and Q the sums of positive and negative
     parts, the variance of the sum's estimate is (P + σ0²/ρ_t)² + (Q + σ0²/ρ_t)² under Rayleigh
-    fading. ⌈2D/M⌉ slots, no bits, no memory, no instantaneous channel knowledge.
+    fading. ⌈2D/M⌉ slots, no bits, no memory, no instantaneous channel knowledge; one number of
+    each device is side information. Use it in place of `ncairfl` where devices cannot remember. It
+    is known from an abstract: its power control and its moments are this project's.
     """
     s.read(NoOptions)
     return _by_energy(s, "reed", PairedEnergies(s.memory_or(NoMemory())))

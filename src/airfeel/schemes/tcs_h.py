@@ -8,7 +8,14 @@ from airfeel.types import Scheme
 
 
 def tcs_h(s: Settings) -> Scheme:
-    """Global mask by air, local masks digitally; who can afford the air is scheduled."""
+    """Global mask by air, local masks digitally; who can afford the air is scheduled.
+
+    Algorithm 1 of Sun, Zhou, Niu, Gündüz 2022 (arXiv:2202.08420). K[g] entries, the largest of the
+    last global update and the same on every device, at b = σ_t/h; K[l] further entries of each
+    device, the largest of the rest of x = Δ + e, in (log2 D + q) bits each; memory of the rest.
+    ⌈K[g]/M⌉ slots of air and those of the longest packet. Use it where updates are correlated in
+    time; where they grow beyond what σ_t leaves affordable, it starves.
+    """
     s.read(NoOptions)
     return Scheme(
         name="tcs-h",
