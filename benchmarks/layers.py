@@ -35,7 +35,7 @@ def main() -> None:
     """A row for each convolution, at initialisation and after 1000 steps of SGD."""
     data = photographs()
     shift, scale = (each.float().reshape(-1, 1, 1) for each in (data.shift, data.scale))
-    x = (data.train_x[:1000].float() - shift) / scale
+    x = (data.train_x[:1000].float() - shift) * scale
     head = "millions of products", "active at first", "after 1000 steps", "tiles"
     print(f"Data: {data.name}.\n\n| convolution | {' | '.join(head)} |\n|---|---|---|---|---|")
     shares = []
