@@ -50,6 +50,14 @@ def test_every_curve_is_the_papers():
     assert {c for one in CLAIMS for c in one.curves} <= {*SETS["all"]}
 
 
+def test_the_curves_that_most_claims_rest_on_run_first():
+    short = [name.removeprefix("noniid-") for name in SETS["all"][:4]]
+    assert short == ["tcs-h", "tcs-d", "top-k", "fedavg"]
+    assert all(name.startswith("noniid") for name in SETS["all"][:4])
+    iid = [name.removeprefix("iid-") for name in SETS["all"][4:10]]
+    assert iid == ["tcs-h", "tcs-d", "top-k", "tcs-h-wide", "tcs-h-thin", "fedavg"]
+
+
 # Of the time when every curve was a file of its own; the version is part of a fingerprint.
 FINGERPRINTS = {
     "iid-fedavg": "649900060e4c",
@@ -147,7 +155,26 @@ def test_runs_are_matched_by_what_decides_them(tmp_path):
     ],
 )
 def test_verdicts(text, value, complete, verdict):
-    assert claims.weigh(claim(text), value, complete) == verdict
+    assert claims.weigh(claim(text), value, complete, over=complete) == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "verdict"),
+    [
+        ("share of the devices", 0.65, claims.NOT_REACHED),
+        ("share of the devices", 0.72, claims.FAILS),
+        ("TCS-D less Top-K, accuracy after", 0.0, claims.SAME),
+        ("TCS-D less Top-K, accuracy after", 2.1, claims.FAILS),
+        ("resource blocks saved by TCS-H against", 68.0, claims.SAME),
+        ("resource blocks saved by TCS-H against", -1.0, claims.FAILS),
+        ("TCS-H less TCS-D", 9.0, claims.SAME),
+        ("TCS-H less TCS-D", -0.1, claims.FAILS),
+    ],
+)
+def test_a_run_that_ended_before_the_papers_length_never_says_that_a_claim_holds(
+    text, value, verdict
+):
+    assert claims.weigh(claim(text), value, complete=False, over=True) == verdict
 
 
 def test_complete_curves_are_judged_by_number(tmp_path):
@@ -207,6 +234,18 @@ def test_a_stalled_run_has_had_its_say(tmp_path):
     assert heard.value == pytest.approx(12 * 49 / 150)
     assert "tcs-h stalled after 150" in heard.reached
     assert judged(tmp_path, "accuracy of TCS-D", "sparse").verdict == claims.NOT_REACHED
+
+
+def test_a_stalled_run_near_the_papers_number_does_not_make_a_claim_hold(tmp_path):
+    how = {"heard": lambda t: 11 if t < 50 else 0}
+    made_run(tmp_path / "h", "noniid-tcs-h", 51, reason="stalled", **how)
+    heard = judged(tmp_path, "devices that TCS-H hears", "noniid")
+    assert heard.value == pytest.approx(11 * 49 / 51)  # within 1 of the paper's 11
+    assert heard.verdict == claims.NOT_REACHED
+    made_run(tmp_path / "d", "noniid-tcs-d", 20_000, every=1000, reason="rounds")
+    gain = judged(tmp_path, "TCS-H less TCS-D", "noniid")
+    assert gain.verdict == claims.FAILS  # one ended by itself, the other is as long as the paper's
+    assert judged(tmp_path, "rounds of TCS-H", "noniid").value == 51
 
 
 def test_accuracy_is_a_mean_of_the_last_looks(tmp_path):

@@ -19,9 +19,9 @@ HOLDS, SAME, FAILS = "holds", "same direction", "does not hold"
 NOT_REACHED, AGAINST, REFERENCE = "not reached", "not reached (so far against it)", "for reference"
 _OWN_END = (End.STALLED, End.DIVERGED, End.CONVERGED)  # such a run will never be longer
 _MEANING = (
-    "A shortened run can only say “same direction” or “not reached”: the paper's numbers belong to "
-    "the paper's rounds, and nothing is extrapolated. Spread is the sample standard deviation over "
-    "seeds; there is none for one seed."
+    "A shorter run can only say “same direction” or “not reached”, and “does not hold” if it ended "
+    "by itself: the paper's numbers belong to the paper's rounds, and nothing is extrapolated. "
+    "Spread is the sample standard deviation over seeds; there is none for one seed."
 )
 _LEMMA = (
     "Lemma 1 needs K[l] < 2^(2q−2): it excludes q = 4 at (0.2, 0.05), where K[l] = 12,945; that "
@@ -61,14 +61,19 @@ def judge(claim: Claim, stored: Found, curves: dict[str, Curve]) -> Judged:
     reach = _reach(claim, teams, full)
     mean, spread = mean_and_spread([claim.measure(team, reach) for team in teams])
     words = _words(claim, teams, full, reach)
-    return Judged(claim, weigh(claim, mean, reach.complete), words, mean, spread, len(teams))
+    verdict = weigh(claim, mean, reach.complete, reach.over)
+    return Judged(claim, verdict, words, mean, spread, len(teams))
 
 
-def weigh(claim: Claim, value: float, complete: bool) -> str:
-    """What a number is worth: the paper's own length decides, a shorter run shows a direction."""
+def weigh(claim: Claim, value: float, complete: bool, over: bool) -> str:
+    """What a number is worth: only the paper's own length says that a claim holds.
+
+    A shorter run shows a direction; one that has ended by itself (`over`) can say that a claim
+    does not hold.
+    """
     near = abs(value - claim.target) <= claim.limit
     rule = claim.rule
-    if math.isnan(value) or (rule == "near" and not complete):
+    if math.isnan(value):
         return NOT_REACHED
     if rule == "reference":
         return REFERENCE
@@ -77,27 +82,34 @@ def weigh(claim: Claim, value: float, complete: bool) -> str:
         return HOLDS
     if along:
         return SAME
-    return FAILS if complete else AGAINST
+    if rule == "near" and (near or not over):
+        return NOT_REACHED
+    return FAILS if over else AGAINST
 
 
 def _reach(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int]) -> Reach:
     """As far as all runs got, so that all are read at the same point."""
     every = [run for team in teams for run in team]
     blocks = [_blocks(run) for run in every]
-    over = all(
+    whole = [
         _complete(run, rounds, claim.budget)
         for team in teams
         for run, rounds in zip(team, full, strict=True)
-    )
+    ]
+    over = all(w or _ended(run) for w, run in zip(whole, every, strict=True))
     shared = min((b for b in blocks if b > 0), default=0.0)
-    return Reach(min(int(run.columns["round"][-1]) for run in every), shared, over)
+    return Reach(min(int(run.columns["round"][-1]) for run in every), shared, over, all(whole))
 
 
 def _complete(run: Run, rounds: int, budget: float | None) -> bool:
-    """Whether a run has all the paper's rounds or blocks, or has ended by itself."""
+    """Whether a run has all the paper's rounds or blocks."""
     played = int(run.columns["round"][-1])
     paid = budget is not None and _blocks(run) >= budget
-    return played >= rounds or paid or run.summary.get("reason") in _OWN_END
+    return played >= rounds or paid
+
+
+def _ended(run: Run) -> bool:
+    return run.summary.get("reason") in _OWN_END
 
 
 def _words(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int], reach: Reach) -> str:
@@ -106,7 +118,7 @@ def _words(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int], re
         f"{run.experiment.scheme.name} {run.summary['reason']} after {run.columns['round'][-1]:,}"
         for team in teams
         for run in team
-        if run.summary.get("reason") in _OWN_END
+        if _ended(run)
     }
     words = [f"{reach.rounds:,} of {min(full):,} rounds", *sorted(ended)]
     if claim.at_blocks or claim.budget:

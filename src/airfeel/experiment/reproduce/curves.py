@@ -15,15 +15,16 @@ from airfeel.experiment.report.runs import read
 from airfeel.experiment.runner import Run
 
 _NAMES = {"tcs-h": "TCS-H", "tcs-d": "TCS-D", "top-k": "Top-K", "fedavg": "FedAvg"}
-_IID = ("iid-tcs-h", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-tcs-d", "iid-top-k", "iid-fedavg")
+_IID = ("iid-tcs-h", "iid-tcs-d", "iid-top-k", "iid-tcs-h-wide", "iid-tcs-h-thin", "iid-fedavg")
 _NONIID = ("noniid-tcs-h", "noniid-tcs-d", "noniid-top-k", "noniid-fedavg")
 _SPARSE = ("noniid-sparse-tcs-h", "noniid-sparse-tcs-d", "noniid-sparse-top-k")
+# In the order in which they run: what most claims rest on comes first.
 SETS: dict[str, tuple[str, ...]] = {
     "iid": _IID,
     "noniid": _NONIID,
     "sparse": _SPARSE,
     "bits": ("iid-tcs-h", "iid-tcs-h-q8", "iid-tcs-h-thin", "iid-tcs-h-thin-q4"),
-    "all": (*_IID, *_NONIID, *_SPARSE),
+    "all": (*_NONIID, *_IID, *_SPARSE),
 }
 
 Found = dict[str, list[Run]]  # runs by the name of their curve, each seed once

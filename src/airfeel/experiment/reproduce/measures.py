@@ -19,11 +19,12 @@ LOOKS = (
 
 @dataclass(frozen=True)
 class Reach:
-    """As far as all runs of a claim got; complete if that is as far as the claim speaks of."""
+    """As far as all runs of a claim got, and whether that is as far as the claim speaks of."""
 
     rounds: int
     blocks: float
-    complete: bool
+    over: bool  # none will be longer: each is as long as the paper's, or has ended by itself
+    complete: bool = False  # each is as long as the paper's
     start: int = 0  # a mean over rounds begins after this one
 
 
@@ -56,28 +57,28 @@ def gain_within(budget: float) -> Measure:
 
     def _end(run: Run, reach: Reach) -> float:
         # A run may end by its round limit before the budget does.
-        return min(budget, _blocks(run)) if reach.complete else min(budget, reach.blocks)
+        return min(budget, _blocks(run)) if reach.over else min(budget, reach.blocks)
 
     return measure
 
 
 def accuracy_within(budget: float) -> Measure:
-    """Accuracy of the one run within a budget of blocks; unknown until it is reached."""
+    """Accuracy of the one run within a budget of blocks; unknown while it may go on."""
 
     def measure(runs: Sequence[Run], reach: Reach) -> float:
         (run,) = runs
         end = min(budget, _blocks(run))
-        return accuracy(run, "resource_blocks", end) if reach.complete else math.nan
+        return accuracy(run, "resource_blocks", end) if reach.over else math.nan
 
     return measure
 
 
 def rounds_within(budget: float) -> Measure:
-    """Rounds of the one run within a budget of blocks; unknown until it is reached."""
+    """Rounds of the one run within a budget of blocks; unknown while it may go on."""
 
     def measure(runs: Sequence[Run], reach: Reach) -> float:
         (run,) = runs
-        return _rounds(run, budget) if reach.complete else math.nan
+        return _rounds(run, budget) if reach.over else math.nan
 
     return measure
 
