@@ -130,6 +130,46 @@ def test_export_keeps_rows_and_endings_small(tmp_path):
     }  # fmt: skip
 
 
+def test_a_longer_run_takes_the_place_of_a_copy_and_a_shorter_one_does_not(tmp_path):
+    to = tmp_path / "results"
+
+    def copy(name, rounds, **more):
+        made_run(tmp_path / name / "x", "iid-tcs-h", rounds, **more)
+        made, spare = export([tmp_path / name], to, KNOWN)
+        return len(made), [run.folder.parent.name for run in spare]
+
+    def kept():
+        return read(to / "iid-tcs-h").columns["round"][-1]
+
+    assert (copy("first", 20), kept()) == ((1, []), 20)
+    assert (copy("shorter", 19, reason="rounds"), kept()) == ((0, ["shorter"]), 20)
+    assert (copy("longer", 21, reason="stalled"), kept()) == ((1, []), 21)
+    assert not (to / "iid-tcs-h" / "partial.json").exists()
+    (to / "iid-tcs-h" / "config.toml").unlink()  # a copy that was cut off counts for nothing
+    assert (copy("again", 5), kept()) == ((1, []), 5)
+
+
+def test_the_table_says_by_which_runs_it_is_judged(tmp_path):
+    long = made_run(tmp_path / "a" / "x", "noniid-tcs-h", 30, reason="stalled")
+    summary = {"reason": "stalled", "commit": "0123456789", "backend": "torch"}
+    (long / "summary.json").write_text(json.dumps(summary), "utf-8")
+    made_run(tmp_path / "b" / "x", "noniid-tcs-h", 20, reason="rounds")
+    part = made_run(tmp_path / "b" / "y", "noniid-tcs-d", 20)
+    steps = [{"from_round": 0, "backend": "native", "learn": "1f", "cpu": "x86_64 AVX2"}]
+    (part / "partial.json").write_text(json.dumps({"arithmetic": steps}), "utf-8")
+    made_run(tmp_path / "b" / "z", "noniid-top-k", 20, reason="rounds")
+    out = tmp_path / "out"
+    told = cli("noniid", "--from", tmp_path / "a", "--from", tmp_path / "b", "--out", out)
+    assert told.exit_code == 0, told.output
+    rows = csv.reader((out / "claims-noniid-2.csv").read_text("utf-8").splitlines())
+    assert [*rows][1:] == [
+        ["noniid-tcs-h", "0", "30 of 20,000", "stalled", "0123456", "torch"],
+        ["noniid-tcs-d", "0", "20 of 20,000", "unfinished", "not on record",
+         "native (learn 1f) on x86_64 AVX2"],
+        ["noniid-top-k", "0", "20 of 20,000", "shortened", "not on record", "not on record"],
+    ]  # fmt: skip
+
+
 def test_export_keeps_the_columns_that_a_run_has(tmp_path):
     path = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "rounds.csv"
     head, *rows = path.read_text("utf-8").splitlines()

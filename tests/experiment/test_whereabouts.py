@@ -54,6 +54,21 @@ def test_each_curve_has_a_line_that_says_where_it_is_and_when_it_will_be_done(tm
     assert not third.begun
 
 
+def test_within_a_budget_each_line_tells_whether_its_share_is_enough(tmp_path):
+    first, second, third = trials = planned(tmp_path, 100, ("tcs-h", "top-k", "fedavg"))
+    store(first, 40, 90.0)  # an hour and a half to go
+    store(second, 80, 90.0)  # half an hour
+    store(third, 40, 90.0)
+    endings = [line.split("%, ")[1] for line in whereabouts.whereabouts(trials, NOW, 3.0)]
+    assert endings == [
+        "90 min to go, of which 60 min within the budget",
+        "30 min to go, done about 2030-01-01 13:30",
+        "90 min to go, done about 2030-01-01 15:00",  # with what the second left over
+    ]
+    with pytest.raises(BadInput, match="--budget-hours 0"):
+        whereabouts.whereabouts(trials, NOW, 0.0)
+
+
 def test_a_last_line_without_its_end_is_read_only_where_the_file_is_finished(tmp_path):
     (trial,) = planned(tmp_path, 10, ("tcs-h",))
     store(trial, 4, 1.0, end="5,0.1,1.2")
@@ -147,6 +162,12 @@ def test_the_command_gives_way_looks_as_often_as_asked_and_says_where_it_is(
     assert (tmp_path / "autogroup").read_text("utf-8") == "19"
     (folder,) = (tmp_path / "out").glob("tcs-h*")
     assert "eval_every = 4" in (folder / "config.toml").read_text("utf-8")
+
+
+def test_the_budget_is_part_of_what_status_tells(told):
+    refused = told("--status", "--budget-hours", "-1").exception
+    assert isinstance(refused, BadInput)
+    assert "--budget-hours -1.0: must be above 0" in str(refused)
 
 
 def test_a_machine_that_knows_no_priorities_is_no_fault(monkeypatch, tmp_path):

@@ -15,11 +15,11 @@ from airfeel.cli.options import JUDGES, LOUDNESS, DataDir
 from airfeel.cli.run import displays, stopping
 from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.pool import Trial
-from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
+from airfeel.experiment.reproduce.kept import runs_sheet
 from airfeel.experiment.reproduce.running import carry_out, shortened, trials
 from airfeel.experiment.reproduce.whereabouts import give_way, whereabouts
 from airfeel.experiment.sheets import Sheet, show
@@ -32,7 +32,7 @@ _HELP = {
     "noniid": "The non-i.i.d. curves at (0.2, 0.05), and FedAvg beside them.",
     "sparse": "The non-i.i.d. curves read at (0.01, 0.0025).",
     "bits": "TCS-H with 4, 8 and 16 bits per value, where Lemma 1 allows.",
-    "all": "The i.i.d. curves and both readings of the non-i.i.d. ones; also without a command.",
+    "all": "Both readings of the non-i.i.d. curves and the i.i.d. ones; also without a command.",
 }
 _OUT = Path("runs/reproduce")
 
@@ -93,7 +93,7 @@ def _command(which: str) -> Callable[..., None]:
             _judge(which, from_, out, [])
             return
         planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir, eval_every)
-        _tell_where(planned)
+        _tell_where(planned, budget_hours)
         if status:
             return
         if nice:
@@ -102,7 +102,7 @@ def _command(which: str) -> Callable[..., None]:
         for note in notes:
             typer.echo(note)
         refused = _carry_out(planned, budget_hours)
-        _tell_where(planned)
+        _tell_where(planned, budget_hours)
         _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
         if refused:
             raise typer.Exit(1)
@@ -136,20 +136,20 @@ def _carry_out(planned: list[Trial], hours: float | None) -> list[str]:
     return refused
 
 
-def _tell_where(planned: list[Trial]) -> None:
-    for line in whereabouts(planned, datetime.now()):
+def _tell_where(planned: list[Trial], hours: float | None) -> None:
+    for line in whereabouts(planned, datetime.now(), hours):
         typer.echo(line)
 
 
 def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
     paper = curves()
     stored, _ = match(places, paper.values())
-    notes = [*notes, *(computed_by(stored) if stored else [])]
     if which == "bits":
         sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
     else:
         sheet = claims.sheet(claims.judge_all(stored, paper, _SPLITS[which]), notes)
-    _show({"": sheet}, out, f"The paper's claims: {which}", f"claims-{which}")
+    sheets = {"": sheet} | ({"Runs": runs_sheet(stored, paper)} if stored else {})
+    _show(sheets, out, f"The paper's claims: {which}", f"claims-{which}")
 
 
 for _which in SETS:
@@ -224,7 +224,7 @@ def export(
     for path in copies:
         typer.echo(f"wrote {path}")
     for run in spare:
-        typer.echo(f"left out, no curve of the paper or a shorter run of one: {run.folder}")
+        typer.echo(f"left out, no curve of the paper or not its longest run: {run.folder}")
 
 
 @app.command("list")

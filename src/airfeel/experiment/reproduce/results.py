@@ -32,10 +32,17 @@ def export(
 ) -> tuple[list[Path], list[Run]]:
     """Copy the runs of the paper's curves; where they went, and the runs that were left out.
 
+    A longer run takes the place of a shorter copy, and a shorter one is left out.
     With `others` the rest is copied too, such as the points of a study, under their folders' names.
     """
     stored, spare = match(places, curves.values())
-    copies = [_copy(run, to / _name(name, run)) for name, runs in stored.items() for run in runs]
+    copies = []
+    for name, run in [(name, run) for name, runs in stored.items() for run in runs]:
+        folder = to / _name(name, run)
+        if _rounds_of_copy(folder, curves[name]) > run.columns["round"][-1]:
+            spare.append(run)
+        else:
+            copies.append(_copy(run, folder))
     if others:
         copies += [_copy(run, to / run.folder.name) for run in spare if run.folder]
     return copies, [] if others else spare
@@ -44,6 +51,15 @@ def export(
 def _name(curve: str, run: Run) -> str:
     seed = run.experiment.run.seed
     return f"{curve}-seed{seed}" if seed else curve
+
+
+def _rounds_of_copy(folder: Path, curve: Curve) -> int:
+    """How long the run of a curve is that was copied before; 0 if none is there, or only a part."""
+    try:
+        kept = match([folder], [curve])[0].get(curve.name, [])
+    except BadInput:
+        return 0
+    return max((int(run.columns["round"][-1]) for run in kept), default=0)
 
 
 def _copy(run: Run, folder: Path) -> Path:
@@ -58,7 +74,7 @@ def _copy(run: Run, folder: Path) -> Path:
         atomic.write(folder / "rounds.csv", _rows(run).encode())
         shutil.copyfile(source / "config.toml", folder / "config.toml")
         name = "summary.json" if run.summary else "partial.json"
-        facts = run.summary or _partial(run, source)
+        facts = facts_of(run)
         if "files" in facts:  # the rows of a copy have fewer digits
             facts = facts | {"files": checksums(folder, ("config.toml", "rounds.csv"))}
         atomic.write(folder / name, (json.dumps(facts, indent=2) + "\n").encode())
@@ -67,10 +83,12 @@ def _copy(run: Run, folder: Path) -> Path:
     return folder
 
 
-def _partial(run: Run, source: Path) -> dict[str, Value]:
-    if (source / "partial.json").is_file():
-        return _read(source / "partial.json")
-    return {
+def facts_of(run: Run) -> dict[str, Value]:
+    """What is on record of a run: its summary, or of one that is not finished how far it is."""
+    source = run.folder
+    if run.summary or source is None:
+        return dict(run.summary)
+    return _read(source / "partial.json") or {
         "rounds": int(run.columns["round"][-1]),
         "of": run.experiment.training.rounds,
         "resource_blocks": int(run.columns["resource_blocks"][-1]),
@@ -80,7 +98,11 @@ def _partial(run: Run, source: Path) -> dict[str, Value]:
 
 
 def _read(path: Path) -> dict[str, Value]:
-    return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def _rows(run: Run) -> str:

@@ -1,5 +1,6 @@
 """Carrying the curves out: shortened if asked, within a time, resumable."""
 
+import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,16 +75,14 @@ def carry_out(
     is over is saved after its round, and what it left over goes to those that follow. One that
     cannot be resumed is told in a line and left as it is: the others do not wait for it.
     """
-    if hours is not None and not hours > 0.0:
-        raise BadInput(f"--budget-hours {hours}: must be above 0")
+    end = seconds_of(hours) + time.monotonic()
     signals = signals or Signals()
-    end = None if hours is None else time.monotonic() + 3600.0 * hours
     waiting = [trial for trial in planned if not trial.done]
     for i, trial in enumerate(waiting):
         now = time.monotonic()
-        if end is not None and now >= end:
+        if now >= end:
             break
-        until = None if end is None else now + (end - now) / (len(waiting) - i)
+        until = now + (end - now) / (len(waiting) - i)
         watchers = [*watch(trial.label, trial.experiment), _Alarm(until, signals)]
         try:
             run_missing(trial.experiment, trial.folder, watchers, signals)
@@ -99,18 +98,25 @@ def carry_out(
     return all(trial.done for trial in planned)
 
 
+def seconds_of(hours: float | None) -> float:
+    """The time of a call of the command, endless if none is named."""
+    if hours is not None and not hours > 0.0:
+        raise BadInput(f"--budget-hours {hours}: must be above 0")
+    return math.inf if hours is None else 3600.0 * hours
+
+
 @dataclass
 class _Alarm:
     """A watcher that asks its run to stop when time is up."""
 
-    until: float | None
+    until: float
     signals: Signals
 
     def begin(self, experiment: Experiment, world: World) -> None:
         pass
 
     def row(self, row: Row) -> None:
-        if self.until is not None and time.monotonic() >= self.until:
+        if time.monotonic() >= self.until:
             self.signals.received = self.signals.received or signal.SIGALRM
 
     def end(self, summary: Mapping[str, Value]) -> None:

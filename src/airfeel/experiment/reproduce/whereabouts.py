@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from airfeel.experiment.pool import Trial
+from airfeel.experiment.reproduce.running import seconds_of
 from airfeel.experiment.rows import read_columns
 from airfeel.types import BadInput
 
@@ -48,17 +49,18 @@ def place_of(trial: Trial) -> Place:
     return Place(label, round, rounds, accuracy, pace, state)
 
 
-def whereabouts(planned: Sequence[Trial], now: datetime) -> list[str]:
-    """One line for each run: rounds, accuracy, and when it will be done if all follow in turn.
+def whereabouts(planned: Sequence[Trial], now: datetime, hours: float | None = None) -> list[str]:
+    """One line for each run: rounds, accuracy, and when it will be done if the command begins now.
 
-    A run that has not begun is taken to be as fast as the others of as many local steps.
+    They follow in turn; with `hours` each has its share of them, and a line says if that is too
+    little. A run that has not begun is taken to be as fast as the others of as many local steps.
     """
     places = [place_of(trial) for trial in planned]
     width = max((len(place.label) for place in places), default=0)
-    paces = _paces(planned, places)
+    endings = _endings(places, _paces(planned, places), now, seconds_of(hours))
     return [
         f"{place.label:{width}}  {_progress(place)}, {ending}"
-        for place, ending in zip(places, _endings(places, paces, now), strict=True)
+        for place, ending in zip(places, endings, strict=True)
     ]
 
 
@@ -86,16 +88,22 @@ def _paces(planned: Sequence[Trial], places: Sequence[Place]) -> list[float]:
     ]
 
 
-def _endings(places: Sequence[Place], paces: Sequence[float], now: datetime) -> Iterator[str]:
+def _endings(
+    places: Sequence[Place], paces: Sequence[float], now: datetime, left: float
+) -> Iterator[str]:
     ahead = 0.0
+    waiting = sum(place.state != "done" for place in places)
     for place, pace in zip(places, paces, strict=True):
         if place.state == "done":
             yield "done"
             continue
-        own = (place.rounds - place.round) * pace
-        ahead += own
+        own, share = (place.rounds - place.round) * pace, left / waiting
+        spent = own if math.isnan(own) else min(own, share)
+        ahead, left, waiting = ahead + spent, left - spent, waiting - 1
         if math.isnan(ahead):
             yield "no pace known yet"
+        elif own > share:
+            yield f"{_span(own)} to go, of which {_span(share)} within the budget"
         else:
             yield f"{_span(own)} to go, done about {now + timedelta(seconds=ahead):%Y-%m-%d %H:%M}"
 

@@ -1,0 +1,49 @@
+"""Which runs a table is judged by: how far each is, how it ended, and what has computed it."""
+
+from airfeel.catalogue import Table
+from airfeel.experiment import origin, readings
+from airfeel.experiment.reproduce.curves import Curve, Found
+from airfeel.experiment.reproduce.results import facts_of
+from airfeel.experiment.runner import Run
+from airfeel.experiment.sheets import Sheet
+from airfeel.experiment.summary import End
+
+_UNKNOWN = "not on record"
+_ALIKE = (
+    "The same seed gives the same bytes on one backend, its kernels and instructions only: runs of "
+    "other commits or CPUs differ in last digits, and these grow over the rounds."
+)
+
+
+def runs_sheet(stored: Found, curves: dict[str, Curve]) -> Sheet:
+    """One row for each run of the paper's curves."""
+    head = ("curve", "seed", "rounds", "state", "commit", "computed by")
+    rows = [_row(curves[name], run) for name in curves for run in stored.get(name, [])]
+    return Sheet(head, rows, [_ALIKE])
+
+
+def _row(curve: Curve, run: Run) -> tuple[str, ...]:
+    played, facts = int(run.columns["round"][-1]), facts_of(run)
+    return (
+        curve.name,
+        str(run.experiment.run.seed),
+        f"{played:,} of {curve.rounds:,}",
+        _state(run, played >= curve.rounds),
+        str(facts.get("commit") or "")[:7] or _UNKNOWN,
+        readings.computed_by(run) or _of_copy(facts) or _UNKNOWN,
+    )
+
+
+def _state(run: Run, whole: bool) -> str:
+    reason = run.summary.get("reason")
+    if reason != End.ROUNDS:
+        return str(reason or "unfinished")
+    return "complete" if whole else "shortened"
+
+
+def _of_copy(facts: Table) -> str:
+    """What has computed a run that is not finished, from what its small copy tells."""
+    steps = facts.get("arithmetic")
+    if not isinstance(steps, list):
+        return ""
+    return origin.in_words([s for s in steps if isinstance(s, dict) and "from_round" in s])
