@@ -16,8 +16,10 @@ from airfeel.compress.extremes import one_sided
 from airfeel.experiment.build import build
 from airfeel.radio.grants import most_entries, share_out
 from airfeel.types import BadInput, Reason, Received, Turn
+from plain import digital_plain as plain
 from small import play, small, turn_at
 
+UNEVEN = {"partition": "dirichlet", "alpha": 0.5}
 CASES = {
     "as-it-is": {},
     "real": {"scheme": {"options": {"capacity": "real"}}},
@@ -27,25 +29,13 @@ CASES = {
     "in-turn": {"scheme": {"invite": "round-robin"}},
     "iq": {"link": {"analog": "iq"}},
     "one-starves": {"radio": {"mean_gain": [1.0, 1.0, 1e-9, 1.0, 1.0, 1.0]}},
+    "by-samples": {"data": UNEVEN, "training": {"weights": "samples"}},
 }
 
 
 @pytest.fixture(scope="module")
-def plain():
+def paper():
     return runpy.run_path(str(Path(__file__).parents[2] / "examples" / "tcs_h_plain.py"))
-
-
-def plainly(x, q):
-    """The quantiser in loops: what is sent of x."""
-    order = sorted(range(len(x)), key=lambda i: (-x[i], i))
-    back = sorted(range(len(x)), key=lambda i: (x[i], i))
-    high = [i for i in order[:q] if x[i] > 0]
-    low = [i for i in back[:q] if x[i] < 0]
-    up = sum(x[i] for i in high) / len(high) if high else 0.0
-    down = -sum(x[i] for i in low) / len(low) if low else 0.0
-    sent = np.zeros(len(x))
-    sent[high if up > down else low] = up if up > down else -down
-    return sent
 
 
 def test_the_mac_of_the_paper_has_room_for_twelve_entries():
@@ -71,13 +61,7 @@ def test_the_quantiser_is_that_of_a_plain_loop(seed, q):
     places, mean = one_sided(x, q)
     sent = np.zeros(30)
     sent[places] = mean
-    np.testing.assert_allclose(sent, plainly(x, q), rtol=1e-12)
-
-
-def entries(dim, bits):
-    """The most that fit, by trying."""
-    fits = [q for q in range(1, dim // 2 + 1) if math.log2(math.comb(dim, q)) + 33 <= bits]
-    return max(fits, default=0)
+    np.testing.assert_allclose(sent, plain.one_sided(x, q), rtol=1e-12)
 
 
 def invited(case, setup, turn, gain2):
@@ -91,26 +75,28 @@ def invited(case, setup, turn, gain2):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_is_that_of_the_plain_reading(plain, case):
+def test_a_run_is_that_of_the_plain_reading(paper, case):
     """Who is asked, grants, updates, memories, bits, slots and energy of every round."""
     setup = build(small("d-dsgd", **CASES[case]))
     world, learn, m = setup.world, setup.scheme.learn, setup.world.subchannels
     window = {"few-slots": 8, "batches": 40, "iq": 4}.get(case, math.ceil(51 / m))
     memory, everyone = np.zeros((6, 102)), np.arange(6)
     half = 0.5 if case == "real" else 1.0
+    samples = [len(own) if case == "by-samples" else 1 for own in world.shards]
+    assert (len(set(samples)) > 1) == (case == "by-samples")
     for before, after, report, kept in play(setup, 5):
         turn = Turn(world, before, setup.streams)
         gain2 = report.fading.gain**2
         who = invited(case, setup, turn, gain2)
-        owners, power, rate, _, _ = plain["digital_phase"](
+        owners, power, rate, _, _ = paper["digital_phase"](
             sorted(who), np.full(6, 5e-3), gain2, 1e-6, 1
         )
         delta = learn(
             turn, everyone, setup.streams.uniform("batch", turn.round, everyone, learn.dice)
         )
-        sent, total, room = [], 0.0, window // max(len(owners), 1)
+        sent, counts, total, room = [], [], 0.0, window // max(len(owners), 1)
         for n in range(6):
-            q = entries(102, half * rate[n] * room)
+            q = plain.most_entries(102, half * rate[n] * room)
             if n not in who:
                 assert report.plan.reason[n] is Reason.NOT_INVITED
                 continue
@@ -118,16 +104,18 @@ def test_a_run_is_that_of_the_plain_reading(plain, case):
                 assert report.plan.reason[n] is Reason.NO_CHANNEL
                 continue
             x = memory[n] + delta[0][n].numpy()
-            sent.append(plainly(x, q))
+            sent.append(plain.one_sided(x, q))
+            counts.append(samples[n])
             memory[n] = x - sent[-1]
-            bits = math.log2(math.comb(102, q)) + 33
+            bits = plain.one_sided_bits(102, q)
             total += bits
             slots = math.ceil(bits / (half * rate[n]))
             assert slots <= room
             assert report.costs.energy[n] == pytest.approx(slots * power[n].sum(), rel=1e-9)
         np.testing.assert_allclose(kept, memory, rtol=1e-9, atol=1e-12)
         if sent:
-            np.testing.assert_allclose(after.update, np.mean(sent, axis=0), rtol=1e-9, atol=1e-12)
+            mean = plain.mean(sent, counts)
+            np.testing.assert_allclose(after.update, mean, rtol=1e-9, atol=1e-12)
             assert report.costs.slots == report.plan.slots_digital == window
         assert report.costs.bits == pytest.approx(total, rel=1e-9)
 
@@ -165,7 +153,7 @@ def test_who_cannot_pay_for_pilots_leaves_its_sub_channels_to_the_grants_of_othe
     assert asked.who.tolist() == [False] + [True] * 5
     plan = setup.scheme.plan.plan
     shared = share_out(turn, fading, asked.who, plan.allocate, plan.window)
-    assert asked.grant.tolist() == [entries(102, b) for b in shared.bits]
+    assert asked.grant.tolist() == [plain.most_entries(102, b) for b in shared.bits]
 
 
 def test_places_that_are_not_used_are_not_received():
@@ -181,7 +169,7 @@ def test_places_that_are_not_used_are_not_received():
     decoded = codec.decode(turn, codec.agree(turn), received)
     sent = np.zeros(102, dtype=bool)
     for row, q in zip(x.numpy(), (9, 2), strict=True):
-        sent |= plainly(row, q) != 0.0
+        sent |= plain.one_sided(row, q) != 0.0
     np.testing.assert_array_equal(decoded.fresh.numpy(), sent)
 
 

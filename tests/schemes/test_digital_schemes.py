@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from airfeel.compress.buckets import Qsparse, Quantised, excess
 from airfeel.compress.signs import ScaledSigns
 from airfeel.experiment.build import build
 from airfeel.flower.allowed import Allowed
+from airfeel.learn.local_sgd import draw_batches
 from airfeel.radio.digital import divide
 from airfeel.types import Agreed, BadInput, Turn
 from small import play, play_small, small
@@ -31,6 +33,15 @@ CASES = [
     ("qsparse", {"scaled": False}),
     ("qsparse", {"sign": True}),
 ]
+WEIGHED = [
+    ("qsgd", {"bucket": 40, "memory": True}),
+    ("signsgd", {"stride": 0.01}),
+    ("ef-signsgd", {}),
+    ("qsparse", {}),
+    ("top-k", {}),
+    ("tcs-d", {}),
+]
+UNEVEN = {"partition": "dirichlet", "alpha": 0.5}
 
 
 @pytest.fixture
@@ -39,16 +50,21 @@ def plain(monkeypatch):
     return importlib.import_module("digital_plain")
 
 
-@pytest.mark.parametrize(("scheme", "options"), CASES)
-def test_a_run_is_that_of_the_plain_reading(plain, scheme, options):
+@pytest.mark.parametrize(
+    ("scheme", "options", "weights"),
+    [(*case, "equal") for case in CASES] + [(*case, "samples") for case in WEIGHED],
+)
+def test_a_run_is_that_of_the_plain_reading(plain, scheme, options, weights):
     """Updates, memories, bits, slots and energy of every round, on the same dice."""
-    e = small(scheme, scheme={"options": options, "bits": 4})
-    setup = build(e)
+    uneven = {"data": UNEVEN, "training": {"weights": weights}} if weights == "samples" else {}
+    setup = build(small(scheme, scheme={"options": options, "bits": 4}, **uneven))
     codec, learn, world = setup.scheme.codec, setup.scheme.learn, setup.world
     everyone = np.arange(world.devices)
     keeps = bool(codec.memory.buffers)
     memory = np.zeros((world.devices, world.dim))
-    sizes = [world.dim]
+    sizes, k_global = [world.dim], round(0.3 * world.dim)
+    samples = [len(shard) if uneven else 1 for shard in world.shards]
+    assert (len(set(samples)) > 1) == bool(uneven)
     if options.get("groups") == "layers":
         sizes = [t.numel() for t in world.model.named(world.model.initial()).values()]
     for before, after, report, kept in play(setup, 6):
@@ -60,12 +76,14 @@ def test_a_run_is_that_of_the_plain_reading(plain, scheme, options):
         update, left, bits = plain.round_of(
             *(scheme, delta, memory, dice, spoke.tolist()),
             bits=4,
-            k=round(0.3 * world.dim) + round(0.1 * world.dim),
+            k=k_global + round(0.1 * world.dim),
             bucket=options.get("bucket", 512),
             scaled=options.get("scaled", scheme == "qsparse" or options.get("memory", False)),
             signs=options.get("sign", False),
             sizes=sizes,
             stride=0.01,
+            weight=plain.by_samples(samples),
+            mask=plain.largest(before.update.tolist(), k_global) if scheme == "tcs-d" else (),
         )
         np.testing.assert_allclose(after.update, update, rtol=1e-9, atol=1e-12)
         if keeps:
@@ -108,6 +126,28 @@ def test_qsparse_unscaled_is_top_k_to_the_bit(strict):
     own = {"options": {"scaled": False}, "strict_bits": strict}
     ours = play_small("qsparse", 5, scheme=own)
     assert_same(ours, play_small("top-k", 5, scheme={"strict_bits": strict}))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_qsparse_of_one_local_step_and_no_quantiser_is_sparsified_sgd_with_memory(plain, scaled):
+    """Stich 2018: gradients in NumPy, on the same batches."""
+    paper = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "tcs_h_plain.py"))
+    once = {"training": {"local_steps": 1}, "model": {"name": "logistic"}}
+    chosen = {"bits": 32, "scheduled": 6, "options": {"scaled": scaled}}
+    setup = build(small("qsparse", scheme=chosen, **once))
+    world, k = setup.world, setup.scheme.codec.k
+    x = world.data.inputs(world.data.train_x, torch.float64).flatten(1).numpy()
+    y, memory = world.data.train_y.numpy(), np.zeros((6, world.dim))
+    assert 0 < k < world.dim / 2
+    theta = None
+    for before, after, _, kept in play(setup, 5):
+        theta = before.theta.numpy() if theta is None else theta
+        dice = setup.streams.uniform("batch", before.round + 1, np.arange(6), 9)[:, :-1]
+        batches = draw_batches(world.shards, dice.reshape(6, 1, 8))[:, 0]
+        gradients = [paper["gradient"](theta, x[b], y[b], 0, 4) for b in batches]
+        theta, memory = plain.mem_sgd(theta, memory, gradients, 0.1, k)
+        np.testing.assert_allclose(after.theta, theta, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(-kept, memory, rtol=1e-9, atol=1e-12)
 
 
 def test_qsgd_without_a_quantiser_is_fedavgs_mean():
