@@ -9,15 +9,21 @@ import math
 import numpy as np
 
 
-def segments(values, channels):
-    """The sub-channel of each of so many values: in order, longer segments first."""
-    short, rest = divmod(values, channels)
-    return [m for m in range(channels) for _ in range(short + (1 if m < rest else 0))]
+def segments(values, channels, lanes=1):
+    """The sub-channel of each of so many values: in order, longer segments first.
+
+    With two lanes two values share an element, and elements are what is laid out.
+    """
+    short, rest = divmod(-(-values // lanes), channels)
+    elements = [m for m in range(channels) for _ in range(short + (1 if m < rest else 0))]
+    return [elements[i // lanes] for i in range(values)]
 
 
-def truncated(norm2, able, gain, mean2, budget, slots, symbols, *, threshold, sigma, inverse):
-    """sigma_t, amplitudes and who is out, under truncated inversion."""
-    channels = len(gain[0])
+def truncated(
+    norm2, able, gain, mean2, budget, slots, symbols, *, threshold, sigma, inverse, lanes=1
+):
+    """sigma_t, amplitudes and who is out, under truncated inversion; two lanes share the power."""
+    channels = lanes * len(gain[0])
     out = set()
     if sigma is None:
         strength = {n: budget[n] / slots * mean2[n] for n in able}
@@ -25,15 +31,18 @@ def truncated(norm2, able, gain, mean2, budget, slots, symbols, *, threshold, si
         rho = min(strength[n] / (channels * inverse) for n in able if n not in out)
         variance = sum(norm2[n] for n in able) / len(able) / symbols
         sigma = math.sqrt(rho / variance)
-    return sigma, loud(sigma, gain, mean2, threshold, symbols), out
+    return sigma, loud(sigma, gain, mean2, threshold, -(-symbols // lanes)), out
 
 
-def precoded(norm2, able, gain, mean2, budget, slots, symbols, *, threshold, most=None):
-    """COTAF's."""
-    most = max(norm2[n] for n in able) if most is None else most
+def precoded(norm2, able, gain, mean2, budget, slots, symbols, *, threshold, lanes=1, last=None):
+    """COTAF's; where `last` is a list, with the largest norm of the round before, kept there."""
+    most = max(norm2[n] for n in able)
+    if last is not None:
+        last.append(most)
+        most = last[-2] if len(last) > 1 else most
     p = min(budget[n] for n in able) / most
     sigma = math.sqrt(p * threshold * min(mean2[n] for n in able))
-    return sigma, loud(sigma, gain, mean2, threshold, symbols), set()
+    return sigma, loud(sigma, gain, mean2, threshold, -(-symbols // lanes)), set()
 
 
 def flat(norm2, able, gain, mean2, budget, slots, symbols, *, root):
@@ -43,12 +52,11 @@ def flat(norm2, able, gain, mean2, budget, slots, symbols, *, root):
     return sigma * mean, [[sigma] * len(row) for row in gain], set()
 
 
-def loud(sigma, gain, mean2, threshold, symbols):
-    """b = sigma/h where h^2/mean >= threshold and symbols are."""
-    used = min(symbols, len(gain[0]))
+def loud(sigma, gain, mean2, threshold, elements):
+    """b = sigma/h where h^2/mean >= threshold and elements are."""
     return [
         [
-            sigma / h if m < used and h > 0 and h * h / mean >= threshold else 0.0
+            sigma / h if m < elements and h > 0 and h * h / mean >= threshold else 0.0
             for m, h in enumerate(row)
         ]
         for row, mean in zip(gain, mean2, strict=True)
@@ -74,20 +82,24 @@ def scaled_signs(x):
 
 
 def simulate(*, learn, theta, gain, air_noise, rounds, power, mean2, noise, policy, encode=whole,
-             memory=False, strength=1.0, stride=None, divide="heard", slots=math.inf):  # fmt: skip
+             memory=False, strength=1.0, stride=None, divide="heard", slots=math.inf, lanes=1,
+             samples=None):  # fmt: skip
     """One dict for each round: who spoke, energies, the model and the memories after it.
 
     learn(t, theta) gives the updates [N][D] of all devices; gain [t][N][M] and air_noise [t][S] are
     draws; policy(norm2, able, gain, mean2, budget, slots, symbols) is one of the above. With stride
-    the base station takes a vote, else a mean.
+    the base station takes a vote, else a mean. By samples of each device it sends its symbols w
+    times, and counts as often; its memory knows nothing of that. lanes: values on one element.
     """
     theta = np.array(theta, dtype=float)
     count, d, channels = len(power), len(theta), len(gain[0][0])
-    theta = theta + sum(np.asarray(u) for u in learn(0, theta)) / count
-    place = segments(d, channels)
+    w = [1.0] * count if samples is None else [count * s / sum(samples) for s in samples]
+    start = learn(0, theta)
+    theta = theta + sum(w[n] * np.asarray(start[n]) for n in range(count)) / sum(w)
+    place = segments(d, channels, lanes)
     e = [np.zeros(d) for _ in range(count)]
     spent, used, records = np.zeros(count), 0, []
-    air = -(-d // channels)
+    air = -(-d // (lanes * channels))
     for t in range(1, rounds + 1):
         left = [
             power[n]
@@ -100,7 +112,8 @@ def simulate(*, learn, theta, gain, air_noise, rounds, power, mean2, noise, poli
         x = [np.asarray(delta[n]) + strength * e[n] for n in range(count)]
         said, symbol = {}, {}
         for n in able:
-            said[n], symbol[n] = encode(x[n])
+            said[n], bare = encode(x[n])
+            symbol[n] = [w[n] * s for s in bare]
         energy = {n: [0.0] * channels for n in able}
         for n in able:
             for i in range(d):
@@ -121,9 +134,10 @@ def simulate(*, learn, theta, gain, air_noise, rounds, power, mean2, noise, poli
             if not heard:
                 continue
             y = sum(gain[t][n][m] * b[n][m] * symbol[n][i] for n in heard)
-            y = (y + math.sqrt(noise) * air_noise[t][i]) / divisor
-            speakers = len(heard) if divide == "heard" else len(active)
-            update[i] = y / speakers if stride is None else stride * np.sign(y)
+            y = (y + math.sqrt(noise / lanes) * air_noise[t][i]) / divisor
+            whom = {"heard": heard, "active": active, "all": range(count)}[divide]
+            mean = y / sum(w[n] for n in whom)
+            update[i] = mean if stride is None else stride * np.sign(y)
         for n in able if memory else ():
             e[n] = x[n].copy()
             for i in range(d if n in active else 0):

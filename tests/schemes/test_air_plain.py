@@ -37,6 +37,7 @@ CASES = {
     "cotaf": ("cotaf", {}),
     "cotaf-far": ("cotaf", {"radio": {"mean_gain": NEAR_AND_FAR, "power": [1e-3, 5e-3] * 3}}),
     "cotaf-budget": ("cotaf", {"budget": {"slots": 60}}),
+    "cotaf-last": ("cotaf", {"scheme": {"options": {"norm": "last"}}, "budget": {"slots": 60}}),
     "obda": ("obda", {"radio": {"noise": 1e-3}}),
     "obda-far": ("obda", {"radio": {"mean_gain": NEAR_AND_FAR}, "budget": {"slots": 60}}),
     "ef-obda": ("ef-obda", {"radio": {"noise": 1e-3}}),
@@ -44,6 +45,22 @@ CASES = {
     "gbma": ("gbma", {"radio": {"noise": 1e-4}}),
     "gbma-far": ("gbma", {"radio": {"mean_gain": NEAR_AND_FAR, "power": [1e-3, 5e-3] * 3}}),
 }
+IQ = {"link": {"analog": "iq"}, "radio": {"noise": 1e-3}}
+CASES |= {
+    "baa-iq": ("baa", IQ),
+    "airfl-mem-iq": ("airfl-mem", {**IQ, "scheme": {"options": {"threshold": 0.7}}}),
+    "airfl-mem-iq-many": ("airfl-mem", {**IQ, "radio": {"subchannels": 70}}),
+    "cotaf-iq": ("cotaf", {**IQ, "budget": {"slots": 60}}),
+    "ef-obda-iq": ("ef-obda", {**IQ, "scheme": {"options": {"threshold": 0.8}}}),
+}
+BY_SAMPLES = {
+    "data": {"partition": "dirichlet", "alpha": 0.5},
+    "training": {"weights": "samples"},
+    "radio": {"noise": 1e-3},
+}
+CASES |= {f"{scheme}-by-samples": (scheme, BY_SAMPLES) for scheme in AS_STATED}
+ALL = {"scheme": {"options": {"divide": "all"}}}
+CASES["baa-all-by-samples"] = ("baa", {**BY_SAMPLES, **ALL})
 
 
 @pytest.fixture
@@ -80,7 +97,13 @@ def by_hand(plain, e, setup):
         strength=options.get("strength", strength),
         divide=options.get("divide", divide),
         slots=e.slots,
+        lanes=lanes(e),
+        samples=None if e.training.weights == "equal" else [len(own) for own in world.shards],
     )
+
+
+def lanes(e):
+    return 2 if e.link.analog == "iq" else 1
 
 
 def policy(plain, e, alpha):
@@ -88,13 +111,15 @@ def policy(plain, e, alpha):
     options = e.scheme.options
     threshold = options.get("threshold", 0.105)
     if e.scheme.name == "cotaf":
-        chosen = partial(plain.precoded, threshold=threshold)
+        last = [] if options.get("norm") == "last" else None
+        chosen = partial(plain.precoded, threshold=threshold, lanes=lanes(e), last=last)
     elif e.scheme.name == "gbma":
         chosen = partial(plain.flat, root=ROOT)
     else:
         inverse = quad(lambda u: math.exp(-u) / u, threshold, math.inf)[0] if threshold else None
         sigma = options.get("power_scalar")
-        chosen = partial(plain.truncated, threshold=threshold, sigma=sigma, inverse=inverse)
+        known = {"threshold": threshold, "sigma": sigma, "inverse": inverse}
+        chosen = partial(plain.truncated, **known, lanes=lanes(e))
 
     def bolder(norm2, able, gain, mean2, budget, slots, symbols):
         return chosen(norm2, able, gain, mean2, [alpha * b for b in budget], slots, symbols)
@@ -128,10 +153,15 @@ def test_library_equals_plain_reading(plain, case):
 
 def test_the_cases_are_not_trivial():
     """Somebody is silent somewhere, somebody everywhere, somebody is too weak or too dear."""
+    shards = build(small("baa", **BY_SAMPLES)).world.shards
+    assert len({len(own) for own in shards}) > 1
+    wanted = {"scheduled", "no-usable-channel", "energy-does-not-fit", "silent-somewhere"}
     seen = set()
     for scheme, changes in CASES.values():
+        if wanted <= seen:
+            break
         for _, _, report, _ in play(build(small(scheme, **changes)), ROUNDS):
             seen |= {str(r) for r in report.plan.reason}
             quiet = (report.plan.amplitude[report.plan.active] == 0.0).any()
             seen |= {"silent-somewhere"} if quiet else set()
-    assert {"scheduled", "no-usable-channel", "energy-does-not-fit", "silent-somewhere"} <= seen
+    assert wanted <= seen
