@@ -63,16 +63,18 @@ def least_error(e, g, budget, k, noise, kappa):
 @np.errstate(over="ignore", invalid="ignore")  # what diverges is seen in the numbers
 def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, learning_rate, k,
              noise, power, alpha=1.0, slots=math.inf, floor=0.1, kappa=1.0, every=1, strict=False,
-             idle_limit=100):  # fmt: skip
+             idle_limit=100, samples=None):  # fmt: skip
     """Train by backlog: (one dict for each round, the reason of the end).
 
     Draws, by round first (0: the uncounted start): batches [N][H][B] of sample indices, gain [N][M]
     of |h|, air_noise [K] normal. theta is w_{-1}, slots is C, k is K. Devices report the energies
-    of their segments once in `every` rounds; strict: at 32 bits a number.
+    of their segments once in `every` rounds; strict: at 32 bits a number. With the samples of each
+    device it sends its values N samples/all samples times; its memory knows nothing of that.
     """
     theta, power = np.array(theta, dtype=float), np.asarray(power, dtype=float)
     d, n_devices, n_channels = len(theta), len(power), np.shape(gain)[2]
     alpha = np.broadcast_to(alpha, n_devices)
+    weight = np.ones(n_devices) if samples is None else n_devices * samples / np.sum(samples)
 
     def train(t, devices):
         """{n: w_{n,H} - w_{t-1}} by plain SGD; one that is not finite is out of the round."""
@@ -85,10 +87,10 @@ def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, 
                 differences[n] = w - theta
         return differences
 
-    start = list(train(0, range(n_devices)).values())
+    start = train(0, range(n_devices))
     if not start:
         return [], "diverged"
-    first = np.mean(start, axis=0)
+    first = sum(weight[n] * start[n] for n in start) / sum(weight[n] for n in start)
     theta, rate, wait = theta + first, np.abs(first), np.ones(d)
     records, memory, spent, used, idle = [], np.zeros((n_devices, d)), np.zeros(n_devices), 0, 0
     sigma2 = None
@@ -120,7 +122,7 @@ def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, 
 
         # Loudness and shares.
         e = {
-            n: np.array([np.sum(s**2) for s in np.array_split(ec[n][mask], n_channels)])
+            n: np.array([np.sum(s**2) for s in np.array_split(weight[n] * ec[n][mask], n_channels)])
             for n in active
         }
         g = {n: h[n] ** 2 for n in active}
@@ -146,7 +148,7 @@ def simulate(*, x, y, hidden, classes, theta, batches, gain, air_noise, rounds, 
                 share = np.repeat(c[n], sizes)
                 sent[mask] = share * ec[n][mask]
                 heard |= share > 0
-            update, memory[n] = update + sent / n_devices, ec[n] - sent
+            update, memory[n] = update + weight[n] * sent / n_devices, ec[n] - sent
         if active:
             z = math.sqrt(noise) * np.asarray(air_noise[t]) / (math.sqrt(loudest) * n_devices)
             update[mask] += np.where(heard, z, 0.0)  # silence is known to be silence

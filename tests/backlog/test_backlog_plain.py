@@ -12,6 +12,10 @@ from airfeel.learn.local_sgd import draw_batches
 from small import play, small, turn_at
 
 ROUNDS = 12
+BY_SAMPLES = {
+    "data": {"partition": "dirichlet", "alpha": 0.5},
+    "training": {"weights": "samples"},
+}
 CASES = {
     "as-it-is": {},
     "logistic": {"model": {"name": "logistic"}},
@@ -34,6 +38,8 @@ CASES = {
             "mean_gain": [1.0, 0.1, 3.0, 1.0, 1e-6, 1.0],
         }
     },
+    "by-samples": {**BY_SAMPLES, "radio": {"noise": 1e-2}},
+    "by-samples-budget": {**BY_SAMPLES, "budget": {"slots": 30}},
     "dead-channels": {"radio": {"fading": "trace", "trace": "gains.npy"}},
     "dead-channels-seldom": {
         "radio": {"fading": "trace", "trace": "gains.npy"},
@@ -85,6 +91,7 @@ def by_hand(plain, e, setup):
         kappa=scheme.plan.kappa,
         every=scheme.plan.rounds_apart,
         strict=scheme.plan.strict,
+        samples=None if world.weights is None else np.array([len(own) for own in world.shards]),
     )
 
 
@@ -129,5 +136,7 @@ def test_the_cases_are_not_trivial():
     assert all(((r.plan.share > 0.01) & (r.plan.share < 0.99)).any() for _, _, r, _ in loud)
     dead = play(build(small("backlog", **CASES["dead-channels"])), ROUNDS)
     assert {bool(r.plan.active.any()) for _, _, r, _ in dead} == {True, False}
+    weighed = build(small("backlog", **CASES["by-samples"])).world
+    assert len({len(own) for own in weighed.shards}) > 1
     paid = play(build(small("backlog", **CASES["strict"])), ROUNDS)
     assert {r.costs.slots_digital > 0 for _, _, r, _ in paid} == {True, False}

@@ -92,7 +92,10 @@ def test_equal_shards_make_equal_weights(scheme):
 
 
 def test_a_weight_is_paid_for_in_the_air_and_not_remembered():
-    """P[g]_n = w_n²·σ_t²·Σ_m ‖segment m of x_n‖²/|h|², and the memory is x_n less what was said."""
+    """P[g]_n = w_n²·σ_t²·Σ_m ‖segment m of x_n‖²/|h|², and the memory is x_n less what was said.
+
+    The mean is over Σ w_n, and so is its noise.
+    """
     weighed = {"weights": "samples"}
     e = small(
         "tcs-h",
@@ -119,6 +122,9 @@ def test_a_weight_is_paid_for_in_the_air_and_not_remembered():
         left = x[n].clone()
         left[after.support] = 0.0
         torch.testing.assert_close(memory[n], left, rtol=0.0, atol=0.0)
+    w, z = torch.from_numpy(setup.world.weights), turn.rng("air").standard_normal(31)
+    total = (w[:, None] * x[:, after.support]).sum(dim=0) + torch.from_numpy(1e-3 / 0.05 * z)
+    torch.testing.assert_close(after.update[after.support], total / w.sum(), rtol=1e-9, atol=1e-12)
 
 
 def test_where_devices_are_trained_elsewhere_weights_are_refused_by_name():
