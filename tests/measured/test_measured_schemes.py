@@ -1,12 +1,10 @@
 """a-dsgd and ca-dsgd: what is sent, what is made of it, and the plain reading of both."""
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
 import torch
-from scipy.integrate import quad
 
 import airfeel
 from airfeel.compress.masks import top_k
@@ -204,58 +202,6 @@ def test_without_truncation_it_recovers_the_mean():
     measure = said.agreed.projection
     expected = shrink(measure, measure.apply(u.mean(0)))
     np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected.x, atol=1e-6)
-
-
-# The plain reading ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("round", [1, 21])
-@pytest.mark.parametrize("projection", ["gaussian", "dct"])
-def test_a_dsgd_is_that_of_plain_loops(round, projection):
-    options = {"options": {"projection": projection, "k": 6}}
-    setup, turn, x, said, fading, plan, received, _ = one_round("a-dsgd", round, scheme=options)
-    noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(said.signal.shape[1])
-    a, budget = matrix(said.agreed.projection), np.full(6, 5e-3 * 7)  # 51 symbols, 7 slots
-    pilot = 0.1 * math.sqrt(plain.norm2(turn.state.update.tolist()))
-    y, rows, spent, _ = plain.a_dsgd(
-        *(a, x.numpy(), 6, fading.gain, budget, noise, pilot, round <= 20)
-    )
-    scale = np.sqrt(len(a) / len(rows))
-    expected, residual, _ = plain.amp(scale * rows, scale * y, plain.soft(1.1), 30, 1e-4)
-    found = decoded(setup, turn, said, received)
-    np.testing.assert_allclose(found.update, expected, **EXACT)
-    assert found.notes["recovery"] == pytest.approx(residual, abs=1e-9)
-    np.testing.assert_allclose(plan.needed, spent, **EXACT)
-
-
-def test_ca_dsgd_is_that_of_plain_loops_also_where_nobody_is_heard_on_a_sub_channel():
-    options = {"options": {"threshold": 1.2, "power_scalar": 0.7, "k": 6}}
-    partly = 0
-    for round in range(1, 6):
-        setup, turn, x, said, fading, _, received, _ = one_round(
-            "ca-dsgd", round, scheme=options, radio={"power": 1e9}
-        )
-        partly += int((received.heard == 0).any())
-        noise = np.sqrt(fading.noise) * turn.rng("air").standard_normal(said.signal.shape[1])
-        a = matrix(said.agreed.projection)
-        y, rows = plain.ca_dsgd(a, x.numpy(), 6, fading.gain, np.full(6, 2.0), 1.2, 0.7, noise)
-        scale = np.sqrt(len(a) / len(rows))
-        expected, _, _ = plain.amp(scale * rows, scale * y, plain.soft(1.1), 30, 1e-4)
-        np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected, **EXACT)
-    assert partly
-
-
-def test_ca_dsgd_is_as_loud_as_the_weakest_device_can_be_in_the_mean():
-    """sigma = sqrt(rho)/spread: rho = min P mean/(M E1(0.105)), spread^2 = mean |A u|^2/s."""
-    gains = [1.0, 0.3, 2.0, 1.0, 0.05, 1.5]  # the fifth is too weak to count, and out
-    _, _, x, said, _, plan, _, _ = one_round("ca-dsgd", 1, radio={"mean_gain": gains})
-    a, k = matrix(said.agreed.projection), 26
-    v = [plain.times(a, plain.largest(row, k)) for row in x.numpy()]
-    spread2 = sum(plain.norm2(row) for row in v) / 6 / 51
-    inverse = quad(lambda u: math.exp(-u) / u, 0.105, math.inf)[0]
-    rho = 5e-3 * 2.0 * 0.3 / (8 * inverse)
-    assert plan.scalar == pytest.approx(math.sqrt(rho / spread2), rel=1e-9)
-    assert not plan.active[4]
 
 
 # Whole runs -----------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from plain.air_plain import segments
+
 
 def times(a, x):
     return np.array([sum(a[i, j] * x[j] for j in range(len(x))) for i in range(len(a))])
@@ -91,21 +93,21 @@ def largest(x, k):
     return np.array([x[i] if i in kept else 0.0 for i in range(len(x))])
 
 
-def channel_of(symbols, subchannels):
-    """The sub-channel of each symbol: in order, longer segments first."""
-    short, rest = divmod(symbols, subchannels)
-    return [m for m in range(subchannels) for _ in range(short + (m < rest))]
+def signal_of(v, pilot, mean_removed):
+    """What goes on the air of some measurements: with their mean apart, and a pilot at the end."""
+    if mean_removed:
+        mu = sum(v) / len(v)
+        return [*(v - mu), mu, pilot]
+    return [*v, pilot]
 
 
-def a_dsgd(a, updates, k, gain, budget, noise, pilot, mean_removed):
+def a_dsgd(a, updates, k, gain, budget, noise, pilot, mean_removed, lanes=1):
     """y~, the measurements that are left of A, who spent what, and sum of sqrt(alpha)."""
     rows = len(a) - 1 if mean_removed else len(a)
     total, spent = None, []
     for x, h, allowed in zip(updates, gain, budget, strict=True):
-        v = times(a[:rows], largest(x, k))
-        mu = sum(v) / len(v)
-        signal = [*(v - mu), mu, pilot] if mean_removed else [*v, pilot]
-        where = channel_of(len(signal), len(h))
+        signal = signal_of(times(a[:rows], largest(x, k)), pilot, mean_removed)
+        where = segments(len(signal), len(h), lanes)
         alpha = allowed / sum(s**2 / h[m] ** 2 for s, m in zip(signal, where, strict=True))
         sent = [math.sqrt(alpha) / h[m] * s for s, m in zip(signal, where, strict=True)]
         spent.append(norm2(sent))
@@ -117,17 +119,114 @@ def a_dsgd(a, updates, k, gain, budget, noise, pilot, mean_removed):
     return values / heard, a[:rows], spent, heard
 
 
-def ca_dsgd(a, updates, k, gain, mean2, threshold, scalar, noise):
-    """y~ of the measurements that somebody was heard on, and their rows of A."""
-    s = len(a)
-    where = channel_of(s, len(gain[0]))
-    total, speakers = np.zeros(s), np.zeros(s)
-    for x, h, mean in zip(updates, gain, mean2, strict=True):
-        v = times(a, largest(x, k))
+def ca_dsgd(v, loud, active, gain, weight, noise, scalar, lanes=1):
+    """y~ of the measurements that somebody was heard on, which these are, and their speakers.
+
+    v: of each device, w times; loud: amplitudes, 0 where it is silent.
+    """
+    where = segments(len(noise), len(gain[0]), lanes)
+    total, speakers = np.zeros(len(noise)), np.zeros(len(noise))
+    for n in active:
         for i, m in enumerate(where):
-            if h[m] ** 2 / mean >= threshold:
-                total[i] += scalar * v[i]
-                speakers[i] += 1
-    kept = [i for i in range(s) if speakers[i]]
+            if loud[n][m] > 0:
+                total[i] += gain[n][m] * loud[n][m] * v[n][i]
+                speakers[i] += weight[n]
+    kept = [i for i in range(len(noise)) if speakers[i]]
     y = np.array([(total[i] + noise[i]) / (scalar * speakers[i]) for i in kept])
-    return y, a[kept]
+    return y, kept, speakers[kept]
+
+
+def made_of(y, rows, all_rows, variance, prior, *, share, tuning, iterations, tolerance):
+    """The update, what it leaves unexplained, and the next prior; without a prior soft threshold.
+
+    prior: a dictionary with leave, forget and the `entries`, None before the first round. Rows that
+    are left out make the columns shorter, which is made good.
+    """
+    scale2 = all_rows / len(rows)
+    a, y = math.sqrt(scale2) * rows, math.sqrt(scale2) * y
+    if prior is None:
+        x, residual, _ = amp(a, y, soft(tuning), iterations, tolerance)
+        return x, residual, None
+    d, leave, forget = a.shape[1], prior["leave"], prior["forget"]
+    v0 = max(norm2(y) - len(y) * scale2 * variance, 0.0) / (share * d)
+    entries = prior["entries"] or [(share, 0.0, v0)] * d
+    x, residual, seen = amp(a, y, bernoulli_gaussian(entries), iterations, tolerance)
+    later = next_prior(entries, seen, share, v0, leave, forget)
+    return x, residual, {"leave": leave, "forget": forget, "entries": later}
+
+
+def simulate(*, learn, theta, matrix, gain, air_noise, rounds, power, mean2, noise, k, pilot,
+             mean_rounds=0, policy=None, prior=None, tuning=1.1, iterations=30, tolerance=1e-4,
+             slots=math.inf, lanes=1, samples=None, pace=None):  # fmt: skip
+    """One dict for each round: who spoke, energies, the model and the memories after it.
+
+    learn(t, theta) gives the updates [N][D] of all devices; matrix(t) is A; gain [t][N][M] and
+    air_noise [t][s] are draws. With a pilot ("last" or "paper") it is A-DSGD, else CA-DSGD under a
+    policy of `air_plain`. pace: factors on each round's energy.
+    """
+    theta = np.array(theta, dtype=float)
+    count, d, channels = len(power), len(theta), len(gain[0][0])
+    w = [1.0] * count if samples is None else [count * s / sum(samples) for s in samples]
+    start = learn(0, theta)
+    update = sum(w[n] * np.asarray(start[n]) for n in range(count)) / sum(w)
+    theta, e = theta + update, [np.zeros(d) for _ in range(count)]
+    spent, used, records, everyone, idle = np.zeros(count), 0, [], list(range(count)), False
+    recovering = {
+        "tuning": tuning,
+        "iterations": iterations,
+        "tolerance": tolerance,
+        "share": k / d,
+    }
+    for t in range(1, rounds + 1):
+        left = list(power)
+        if not math.isinf(slots):
+            left = [(slots * power[n] - spent[n]) / (slots - used) for n in everyone]
+        a, z = matrix(t), math.sqrt(noise / lanes) * np.asarray(air_noise[t])
+        air = -(-len(z) // (lanes * channels))
+        budget = [p * air * (1.0 if pace is None else pace[t - 1]) for p in left]
+        delta = learn(t, theta)
+        x = [np.asarray(delta[n]) + e[n] for n in everyone]
+        if pilot:
+            c = 1.0 if idle or pilot == "paper" else 0.1 * math.sqrt(norm2(update))
+            y, rows, cost, heard = a_dsgd(a, x, k, gain[t], budget, z, c, t <= mean_rounds, lanes)
+            active, variance = everyone, noise / lanes / heard**2
+            idle = abs(heard * c) <= 3 * math.sqrt(noise / lanes)  # is it anything but noise?
+        else:
+            v = [w[n] * times(a, largest(x[n], k)) for n in everyone]
+            sigma, b, out = policy(
+                dict(enumerate(map(norm2, v))), everyone, gain[t], mean2, budget, air, len(z)
+            )
+            where = segments(len(z), channels, lanes)
+            cost = [
+                sum((b[n][m] * s) ** 2 for s, m in zip(v[n], where, strict=True)) for n in everyone
+            ]
+            active = [n for n in everyone if n not in out and any(b[n])]
+            if not math.isinf(slots):
+                most = [slots * p * (1 + 1e-12) for p in power]
+                active = [n for n in active if spent[n] + cost[n] <= most[n]]
+            y, kept, counts = ca_dsgd(v, b, active, gain[t], w, z, sigma, lanes)
+            rows, variance = a[kept], noise / lanes / sigma**2 * np.mean(1 / counts**2)
+        if used + air > slots:
+            break
+        residual = math.nan
+        if not idle:
+            update, residual, prior = made_of(y, rows, len(a), variance, prior, **recovering)
+            theta = theta + update
+        for n in active:
+            e[n] = x[n] if idle else x[n] - largest(x[n], k)
+        energy = [cost[n] if n in active else 0.0 for n in everyone]
+        spent, used = spent + energy, used + air
+        records.append(
+            {
+                "active": active,
+                "energy": energy,
+                "spent": spent,
+                "air": air,
+                "slots": used,
+                "theta": theta,
+                "memory": np.array(e),
+                "recovery": residual,
+                "prior": prior,
+            }
+        )
+    return records
