@@ -1,12 +1,14 @@
 """A round of any number of devices and sub-channels, for parts of the radio alone."""
 
 import dataclasses
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from airfeel.experiment.build import build
 from airfeel.streams import Streams
+from airfeel.types import Dice
 from small import small, turn_at
 
 
@@ -22,3 +24,24 @@ def _setup(n, m, seed):
 def turn(n=6, m=8, round=1, seed=0):
     """A round of n devices on m sub-channels."""
     return turn_at(_setup(n, m, seed), round)
+
+
+@dataclass(frozen=True)
+class OtherNoise:
+    """The same dice but for those of the air."""
+
+    dice: Dice
+    seed: int
+
+    def rng(self, room, round=0):
+        dice = Streams(self.seed) if room == "air" else self.dice
+        return dice.rng(room, round)
+
+    def uniform(self, room, round, devices, width):
+        return self.dice.uniform(room, round, devices, width)
+
+
+def noises(turn, count):
+    """The same round again and again, each time with noise of its own."""
+    for seed in range(count):
+        yield dataclasses.replace(turn, streams=OtherNoise(turn.streams, seed))

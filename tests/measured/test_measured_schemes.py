@@ -8,12 +8,13 @@ import torch
 
 import airfeel
 from airfeel.compress.masks import top_k
-from airfeel.compress.measured import Measurements, lay_out
+from airfeel.compress.measured import Measurements, lay_out, read
 from airfeel.compress.recovery import shrink
 from airfeel.experiment.build import build
 from airfeel.radio.air import segment_energy
 from airfeel.types import BadInput, Received, Said
 from plain import measured_plain as plain
+from rounds import noises
 from small import play, play_small, small, turn_at
 from stopping import content, interrupted
 
@@ -120,7 +121,22 @@ def test_with_all_rows_of_a_transform_it_is_the_mean_of_the_largest_entries():
     x = torch.from_numpy(np.random.default_rng(1).standard_normal((5, dim)))
     u = torch.zeros_like(x).scatter(1, top_k(x, 10), x.gather(1, top_k(x, 10)))
     update = heard(codec, x, turn, np.full(5, 0.3)).update
-    torch.testing.assert_close(update.double(), u.mean(0), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(update.double(), u.mean(0), **EXACT)
+
+
+def test_with_all_rows_and_everyone_equally_loud_a_run_is_that_of_top_k_unquantised():
+    """Models and memories of every round; without noise, and at as many rows as entries."""
+    same = {"scheduled": 6, "bits": 32, "global_sparsity": 0.2, "local_sparsity": 0.05}
+    linear, quiet = {"name": "logistic"}, {"noise": 1e-30, "power": 1e9}
+    all_rows = {"symbols": 41, "k": 10, "projection": "dct", "mean_rounds": 0}
+    by_air = same | {"amplitude": "inversion", "options": all_rows}
+    measured = play_small("a-dsgd", 5, model=linear, radio=quiet, scheme=by_air)
+    packets = play_small("top-k", 5, model=linear, scheme=same)
+    for (_, a, report, e), (_, b, _, f) in zip(measured, packets, strict=True):
+        assert report.plan.active.all()
+        torch.testing.assert_close(a.theta, b.theta, **EXACT)
+        torch.testing.assert_close(e, f, **EXACT)
+        assert report.columns["recovery"] < 1e-9
 
 
 def test_weights_are_those_of_the_amplitudes():
@@ -129,7 +145,7 @@ def test_weights_are_those_of_the_amplitudes():
     x = torch.from_numpy(np.random.default_rng(1).standard_normal((2, dim)))
     u = torch.zeros_like(x).scatter(1, top_k(x, 10), x.gather(1, top_k(x, 10)))
     update = heard(codec, x, turn, [3.0, 1.0]).update
-    torch.testing.assert_close(update.double(), 0.75 * u[0] + 0.25 * u[1], atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(update.double(), 0.75 * u[0] + 0.25 * u[1], **EXACT)
 
 
 @pytest.mark.parametrize("projection", ["gaussian", "dct"])
@@ -145,7 +161,28 @@ def test_means_that_go_apart_change_nothing_without_noise(projection):
     mean = (loud[:, None] * u).sum(0) / loud.sum()
     a = matrix(agreed.projection)[kept] * np.sqrt(apart.rows / kept.sum())
     x_plain, _, _ = plain.amp(a, a @ mean, plain.soft(1.1), 30, 1e-4)
-    np.testing.assert_allclose(found, x_plain, atol=1e-6)
+    np.testing.assert_allclose(found, x_plain, **EXACT)
+
+
+@pytest.mark.parametrize("round", [1, 21])
+def test_the_noise_of_a_measurement_is_that_of_the_air_over_the_loudness_that_the_pilot_tells(
+    round,
+):
+    """σ0²/ŝ², ŝ = y_c/c: as told, and over 150 draws where no mean, with its noise, goes apart."""
+    quiet, paper = {"noise": 1e-8}, {"options": {"pilot": "paper"}}
+    setup, turn, _, said, fading, plan, *_ = one_round("a-dsgd", round, scheme=paper, radio=quiet)
+    centred, found = round <= 20, []
+    for again in noises(turn, 150):
+        received, _ = setup.scheme.transmit(again, said, fading, plan)
+        y, kept, variance = read(received, 1.0, centred)
+        assert kept.all()
+        assert received.noise == 1e-8  # the receiver divides by nothing
+        loudness = float(received.signal[-1])
+        assert variance == pytest.approx(1e-8 / loudness**2, rel=1e-12)
+        found.append(y * loudness)  # given the loudness
+    if not centred:
+        ratio = np.var(found, axis=0, ddof=1) / 1e-8
+        assert ratio.mean() == pytest.approx(1.0, abs=5.0 * np.sqrt(2.0 / 150 / len(ratio)))
 
 
 def test_a_pilot_that_drowns_in_noise_is_an_idle_round_whose_costs_stand():
@@ -201,7 +238,7 @@ def test_without_truncation_it_recovers_the_mean():
     u = torch.zeros_like(x).scatter(1, said.index, said.value).numpy()
     measure = said.agreed.projection
     expected = shrink(measure, measure.apply(u.mean(0)))
-    np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected.x, atol=1e-6)
+    np.testing.assert_allclose(decoded(setup, turn, said, received).update, expected.x, **EXACT)
 
 
 # Whole runs -----------------------------------------------------------------------------------

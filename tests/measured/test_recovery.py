@@ -34,8 +34,8 @@ def sparse(dim, k, seed, values=np.random.Generator.standard_normal):
     return x
 
 
-def log_normal(rng, k):
-    return np.exp(rng.standard_normal(k)) * rng.choice([-1.0, 1.0], k)
+def log_normal(sigma):
+    return lambda rng, k: np.exp(sigma * rng.standard_normal(k)) * rng.choice([-1.0, 1.0], k)
 
 
 def matrix(measure):
@@ -105,18 +105,25 @@ def test_below_the_transition_it_recovers_and_goes_on_to(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_above_the_transition_much_is_lost_unless_tails_are_heavy(kind):
+@pytest.mark.parametrize(
+    ("values", "least", "most"),
+    [
+        (np.random.Generator.standard_normal, 0.05, 0.2),
+        (log_normal(1.0), 0.025, 0.06),
+        (log_normal(1.5), 0.0, 0.01),
+    ],
+    ids=["gaussian", "heavy", "heavier"],
+)
+def test_above_the_transition_much_is_lost_unless_tails_are_heavy(kind, values, least, most):
     """k = s̃/2 lies above the ℓ1 transition, 0.39·s̃ at δ = 0.5: no more may be asked."""
-    errors = {}
-    for values in (np.random.Generator.standard_normal, log_normal):
-        found = []
-        for seed in range(4):
-            x, measure = sparse(2000, 500, seed, values), projection(kind, 1000, 2000, seed)
-            found.append(nmse(shrink(measure, measure.apply(x)).x, x))
-        errors[values] = np.mean(found)
-    gaussian, heavy = errors.values()
-    assert 0.05 < gaussian < 0.25
-    assert heavy < 0.6 * gaussian
+    # Means over 12 seeds, Gaussian rows and dct: 0.112 and 0.099 for Gaussian values; of e^N(0, σ²)
+    # with random signs 0.047 and 0.043 at σ = 1, 0.0040 and 0.0034 at σ = 1.5. An NMSE of 0.012 was
+    # once stated for log-normal values: neither of these comes out at it.
+    found = []
+    for seed in range(4):
+        x, measure = sparse(2000, 500, seed, values), projection(kind, 1000, 2000, seed)
+        found.append(nmse(shrink(measure, measure.apply(x)).x, x))
+    assert least < np.mean(found) < most
 
 
 def test_what_does_not_converge_is_guarded():

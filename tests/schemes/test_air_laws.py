@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airfeel.compress.codecs import Whole
 from airfeel.experiment.build import build
-from airfeel.radio.air import segment_energy
+from airfeel.radio.air import Hybrid, segment_energy
 from airfeel.radio.air_plan import AirPlan
 from airfeel.radio.amplitude import Affordable, Flat, Inversion, Own, Precoded, Truncated
 from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky
@@ -20,6 +21,7 @@ from airfeel.radio.trace import Trace
 from airfeel.segments import air_slots, by_value
 from airfeel.streams import Streams
 from airfeel.types import Agreed, BadInput, Fading, Reason, Said, Turn
+from rounds import noises
 from small import play, play_small, small, turn_at
 
 N, M, S = 6, 8, 40
@@ -60,6 +62,33 @@ def symbols(seed=0, scale=1.0):
 
 def spent(ask, loud):
     return (np.square(loud.amplitude) * ask.energy).sum(axis=1)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize("policy", [Inversion(0.7), Truncated(0.5), Precoded()])
+def test_the_noise_of_an_entry_is_that_of_the_air_over_loudness_and_speakers(policy, lanes):
+    """σ0²/(σ_t·count)², half of it on each of two lanes: as told, and as it is over 150 draws."""
+    ask, codec = asked(symbols(), sky(4), 1.0), Whole(divide="heard")
+    said, turn = ask.said, ask.turn
+    energy = segment_energy(said.common, M, lanes)
+    said = dataclasses.replace(said, energy=energy, lanes=lanes)
+    plan = AirPlan(amplitude=policy, alpha=1e9)(turn, said, ask.fading)
+    found = []
+    for again in noises(turn, 150):
+        received, _ = Hybrid()(again, said, ask.fading, plan)
+        found.append(codec.decode(again, said.agreed, received).update[:S].numpy())
+    decoded = codec.decode(turn, said.agreed, received)
+    told = np.broadcast_to(decoded.noise, int(by_value(received.heard > 0, S, lanes).sum()))
+    assert received.noise == pytest.approx(1e-6 / lanes / plan.scalar**2, rel=1e-12)
+    count = by_value(plan.heard[plan.active].sum(axis=0), S, lanes)
+    assert plan.active.all()
+    assert (len(set(count)) > 1) != isinstance(policy, Inversion)
+    heard = count > 0
+    wanted = 1e-6 / lanes / (plan.scalar * count[heard]) ** 2
+    np.testing.assert_allclose(told, wanted, rtol=1e-12)
+    ratio = np.var(found, axis=0, ddof=1)[heard] / wanted
+    assert ratio.mean() == pytest.approx(1.0, abs=5.0 * np.sqrt(2.0 / 150 / heard.sum()))
+    assert (np.abs(ratio - 1.0) < 5.0 * np.sqrt(2.0 / 150)).all()
 
 
 def test_plain_analog_is_tcs_h_of_the_whole_model_to_the_bit():
