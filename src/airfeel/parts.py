@@ -30,13 +30,14 @@ from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Orthogonal
 from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
 from airfeel.radio.fast import Fast
-from airfeel.radio.grants import Granted, Reach, RealRates, WindowPlan, most_entries
+from airfeel.radio.grants import Granted, Reach, RealRates, most_entries
 from airfeel.radio.invite import Anyone, Everyone, RandomDevices, capacity, lowest
 from airfeel.radio.links import Allocation, Allocator, Links
 from airfeel.radio.loudness import Ask, Loud
 from airfeel.radio.measured import Measured, Paced
 from airfeel.radio.meters import Compute, Latency
-from airfeel.radio.plan import Analog, DigitalPlan, FreePlan, HybridPlan, Planner, first_reasons
+from airfeel.radio.plan import DigitalPlan, FreePlan, HybridPlan
+from airfeel.radio.planner import Analog, Planner, first_reasons
 from airfeel.radio.power import rates
 from airfeel.radio.queues import Drift, EnergyQueue, queue_after, worth_hearing
 from airfeel.radio.receive import arrivals, deliver, receive
@@ -44,6 +45,7 @@ from airfeel.radio.remaining import allowed_energy, power_left
 from airfeel.radio.screens import BestCapacity, CapacityThenNorm, LargestNorm, LargestReach
 from airfeel.radio.share_plan import SharePlan
 from airfeel.radio.shares import least_error, regularised_shares
+from airfeel.radio.window import WindowPlan
 from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, about
 from airfeel.ranges import Whole as WholeNumber
 from airfeel.schemes.settings import Settings

@@ -47,7 +47,7 @@ def test_the_mean_is_told_and_charged_under_strict_accounting():
     plan = build(small("baa", scheme=strict)).scheme.plan
     assert plan.reports == 1
     played = play_small("baa", 2, scheme=strict)
-    assert all(report.plan.side == 64.0 for _, _, report, _ in played)
+    assert all((report.plan.side == 64.0).all() for _, _, report, _ in played)
 
 
 def test_it_can_be_screened_by_norm_and_weighed():

@@ -16,7 +16,8 @@ class Normed:
     """Says what another codec says, and tells ‖x‖₂; with `reach` the norm of the largest entries.
 
     With `reach` the last column of the grants is how many entries of each device these are, see
-    `Reach`; the others are the codec's own. The norm is side information: free, as a quantiser's.
+    `Reach`; the others are the codec's own. The norm is side information: free, as a quantiser's,
+    unless bits are counted strictly. Then it is the plan that charges it, of all who tell it.
 
     codec: what is said.
     """

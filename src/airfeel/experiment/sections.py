@@ -132,7 +132,9 @@ class SchemeChoice(Section):
         description="invite and schedule in one word: power, random, round-robin, best-channel, "
         "proportional-fair, thrifty or all",
     )
-    strict_bits: bool = Field(False, description="charge 32 bits for each quantiser's norm")
+    strict_bits: bool = Field(
+        False, description="charge 32 bits for each quantiser's norm and each number reported"
+    )
     options: Options = Field({}, description="of backlog, or of a user's own scheme")
     invite: Annotated[Choice, named(INVITES)] | None = later(
         description="who trains; left out: everyone for tcs-h, random for the digital schemes"

@@ -110,7 +110,8 @@ class Precoded:
     With `norm` = "last" or "bound" the largest norm is not this round's: budgets may be exceeded.
     Each device reports its norm, but for the bound. Minima are over those who may speak.
 
-    Carried, where `norm` is "last": `peak`, the largest ‖symbols‖² of the last round; NaN before.
+    Carried, where `norm` is "last": `peak`, the largest ‖symbols‖² of the last round, whether
+    anybody was heard in it or not; NaN before.
     """
 
     threshold: Threshold = THRESHOLD

@@ -84,6 +84,32 @@ def divide(
     return Division(batch, owned, amount, rate, own, slots, out, gap)
 
 
+def in_turn(first: Division, then: Division) -> Division:
+    """Two divisions of different devices, the batches of one after those of the other.
+
+    Args:
+        first, then: each with all sub-channels.
+
+    >>> from airfeel.radio.allocators.plain import RoundRobin
+    >>> sky, power, bits = Fading(np.ones((2, 2)), 1.0), np.array([1.0, 3.0]), np.full(2, 6.0)
+    >>> one, other = (divide(np.array([n]), power, sky, bits, RoundRobin()) for n in (0, 1))
+    >>> d = in_turn(one, other)
+    >>> d.batch.tolist(), d.owner.tolist(), d.slots == one.slots + other.slots
+    ([0, 1], [[0, 0], [1, 1]], True)
+    """
+    gaps = [d.gap for d in (first, then) if len(d.owner)]
+    return Division(
+        batch=np.where(then.batch >= 0, then.batch + len(first.owner), first.batch),
+        owner=np.concatenate([first.owner, then.owner]),
+        power=first.power + then.power,
+        rate=first.rate + then.rate,
+        own_slots=first.own_slots + then.own_slots,
+        slots=first.slots + then.slots,
+        dropped=np.sort(np.concatenate([first.dropped, then.dropped])),
+        gap=float(np.max(gaps)) if gaps else float("nan"),
+    )
+
+
 def silence(devices: int, subchannels: int) -> Division:
     """Nobody speaks digitally.
 

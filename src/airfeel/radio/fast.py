@@ -23,7 +23,7 @@ class Fast:
     U(S)·(1 + κ/|S|) rises for the first time; the set before is taken. That rounds are needed as
     1 + κ/|S| is this project's choice: the papers' own bound is not known here. κ → ∞ looks at
     devices per slot as the thrifty rule does; κ = 0 hears the fastest alone. Above 64 devices they
-    join in order of capacity.
+    join in order of capacity. Numbers that devices report are charged of those who joined.
 
     plan: says who can speak at all, and how.
     """

@@ -12,10 +12,10 @@ from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import Division, divide
 from airfeel.radio.invite import capacity, lowest
 from airfeel.radio.links import Allocator, Links
-from airfeel.radio.packets import chosen_rates, first_slots
-from airfeel.radio.plan import Bounded, Planner, first_reasons, keep, lay_out
+from airfeel.radio.packets import chosen_rates
 from airfeel.radio.remaining import power_left
-from airfeel.ranges import Count, about
+from airfeel.radio.reports import REAL_BITS
+from airfeel.ranges import Count, Whole, about
 from airfeel.types import (
     Fade,
     Fading,
@@ -23,10 +23,6 @@ from airfeel.types import (
     Invite,
     Invited,
     Link,
-    Plan,
-    Reason,
-    Said,
-    Screen,
     Turn,
 )
 
@@ -149,9 +145,13 @@ def by_norms(
 class Granted:
     """Tells each invited device how many entries the round's digital phase has room for.
 
+    Under strict accounting a packet also has room for the numbers that are `told`, 32 bits each:
+    ‖x‖₂ for grants by norm, or what a screen ranks by.
+
     dim: d. invite: who is asked. allocate: shares the sub-channels out, as the plan does.
 
-    Carried, with `entries` = "norm": `norm` [N], ‖x‖₂ of each device's last training; NaN: unknown.
+    Carried, with `entries` = "norm": `norm` [N], ‖x‖₂ of each device's last training, as it was
+    told, whether anybody was heard then or not; NaN: unknown.
     """
 
     invite: Invite
@@ -160,6 +160,7 @@ class Granted:
     best: Annotated[bool, about("invite the one of largest capacity alone")] = False
     allocate: Allocator = field(default_factory=Paper)
     entries: Entries = "equal"
+    told: Annotated[Whole, about("numbers of 32 bits that each packet carries beside")] = 0
     grants: ClassVar[bool] = True  # another invitation takes the place of the one within
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
@@ -168,19 +169,21 @@ class Granted:
             power = power_left(turn)
             who = lowest(-capacity(power, fading), 1, np.where(who, power, 0.0))
         bits = share_out(turn, fading, who, self.allocate, self.window, self.entries).bits
-        return Invited(who, np.array([float(most_entries(self.dim, b)) for b in bits]))
+        room = bits - REAL_BITS * self.told
+        return Invited(who, np.array([float(most_entries(self.dim, b)) for b in room]))
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
         """Nobody has trained."""
         return {"norm": np.full(turn.world.devices, np.nan)} if self.entries == "norm" else {}
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
-        """Norms of all who trained."""
+        """Norms of all who trained and told them."""
         if self.entries != "norm":
             return {}
         norm, said = np.array(turn.state.carry["norm"]), happened.said
+        known = said.finite & happened.plan.told[said.devices]
         if said.norm is not None:
-            norm[said.devices[said.finite]] = said.norm[said.finite]
+            norm[said.devices[known]] = said.norm[known]
         return {"norm": norm}
 
 
@@ -204,55 +207,6 @@ class Reach:
         reach = [float(most_entries(self.dim, b, own_values=True)) for b in bits]
         before = () if invited.grant is None else (invited.grant,)
         return Invited(invited.who, np.column_stack([*before, reach]))
-
-
-@dataclass(frozen=True)
-class WindowPlan(Bounded):
-    """Whoever was granted something speaks, within a digital phase of a fixed length.
-
-    Sub-channels are those of the grants: shared out over all who were invited, and left empty by
-    those who drop out. The phase lasts `window` slots; a device pays ⌈Q_n/R_n⌉ of them.
-
-    allocate: shares the sub-channels out. screen: who is kept; None for all.
-    """
-
-    window: Window = 1
-    screen: Screen | None = None
-    entries: Entries = "equal"
-
-    def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
-        reason = first_reasons(said, power_left(turn))
-        who = np.isin(np.arange(len(reason)), said.devices)
-        keep(reason, self.screen, turn, said, fading)
-        bits = np.zeros(len(reason))
-        bits[said.devices] = said.bits
-        reason[(reason == Reason.SCHEDULED) & (bits <= 0.0)] = Reason.NO_CHANNEL
-        shared = share_out(turn, fading, who, self.allocate, self.window, self.entries)
-        planner = Planner(turn, said, fading, self.allocate)
-        while True:
-            plan, division = _laid_out(said, fading, shared, reason)
-            over = plan.active & planner.too_dear(plan, division)
-            if not over.any():
-                return plan
-            reason[over] = Reason.NO_ENERGY
-
-
-def _laid_out(
-    said: Said, fading: Fading, shared: Shared, reason: np.ndarray
-) -> tuple[Plan, Division]:
-    """The plan of those who are still to be scheduled; others leave what was theirs."""
-    speaks = (reason == Reason.SCHEDULED).astype(bool)
-    whole, owner = shared.division, shared.division.owner
-    division = replace(
-        whole,
-        batch=np.where(speaks, whole.batch, -1),
-        owner=np.where((owner >= 0) & speaks[owner], owner, -1),
-        power=whole.power * speaks[:, None],
-        rate=whole.rate * speaks,
-        slots=shared.slots if speaks.any() else 0,
-    )
-    plan = replace(lay_out(reason, division, 0, None), window=division.slots)
-    return plan, replace(division, own_slots=first_slots(said, fading, plan))
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,15 @@ def attempts(fading: Fading, plan: Plan) -> tuple[Int64[np.ndarray, "N"], Bool[n
 
 
 def own_bits(said: Said, plan: Plan) -> Float64[np.ndarray, "N"]:
-    """Q of each device with its side information; that alone of who reports and is silent then.
+    """Q of each device with the numbers that it reports; these alone of who says nothing else.
 
     Args:
         said: bits [n] of the n invited devices.
-        plan: bits of side information, and who sends nothing else.
+        plan: bits of reports, and who sends nothing else.
     """
-    bits = np.zeros(len(plan.batch))
-    bits[said.devices] = said.bits + plan.side
-    return bits if plan.reporting is None else np.where(plan.reporting, plan.side, bits)
+    bits, side = np.zeros(len(plan.batch)), np.broadcast_to(plan.side, plan.batch.shape)
+    bits[said.devices] = said.bits + side[said.devices]
+    return bits if plan.reporting is None else np.where(plan.reporting, side, bits)
 
 
 def first_slots(said: Said, fading: Fading, plan: Plan) -> Float64[np.ndarray, "N"]:

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
 from airfeel.radio.air import needed_energy
-from airfeel.radio.plan import Analog, Bounded, Planner, first_reasons
+from airfeel.radio.planner import Analog, Bounded, Planner, first_reasons
 from airfeel.radio.remaining import power_left
+from airfeel.radio.reports import Strict, charged
 from airfeel.ranges import NotNegative, Positive, about
 from airfeel.segments import air_slots
 from airfeel.types import Fading, Happened, Invited, Plan, Reason, Said, Series, Turn, at_round
@@ -116,10 +117,11 @@ class EnergyQueue:
     `worth_hearing` at q_n·Ê_n/A_n, A_n = P̄_n·U of the last air phase; the queue counts no packets.
     Whoever was invited speaks: scheme.schedule is "all" beside it unless it is given. With
     `compute` everyone who trains spends that, too: it enters Ê_n and the queue, and the books by a
-    meter of its own.
+    meter of its own. Everyone who trains reports the norm: 32 bits under strict accounting.
 
-    Carried: `queue` [N], 0 at first; `norm` [N], squared; NaN: never trained; `span`, U of the last
-    air phase; with measured constants `symbols`, K of the last round.
+    Carried: `queue` [N], 0 at first; `norm` [N], squared, as each last told it; NaN: never; `span`,
+    U of the last air phase; with measured constants `symbols`, K of the last round. An idle round
+    leaves `queue` and `span`; norms are of the last training, whether anybody was heard or not.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
@@ -129,6 +131,7 @@ class EnergyQueue:
     compute: Annotated[NotNegative, about("energy of a device's training per round", "W·slots")] = (
         0.0
     )
+    asks: ClassVar[str] = "energy"  # what devices must tell of their symbols
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         carry, able = turn.state.carry, power_left(turn) > 0.0
@@ -156,11 +159,11 @@ class EnergyQueue:
         return begun | self._counted(0)
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
-        """Queues after a round that was not idle; norms of all who trained."""
-        carry, said = turn.state.carry, happened.said
-        norm = np.array(carry["norm"])
-        norm[said.devices[said.finite]] = said.energy[said.finite].sum(axis=1)
-        queue, span, plan = np.asarray(carry["queue"]), np.asarray(carry["span"]), happened.plan
+        """Queues after a round that was not idle; norms of all who trained and told them."""
+        carry, said, plan = turn.state.carry, happened.said, happened.plan
+        norm, known = np.array(carry["norm"]), said.finite & plan.told[said.devices]
+        norm[said.devices[known]] = said.energy[known].sum(axis=1)
+        queue, span = np.asarray(carry["queue"]), np.asarray(carry["span"])
         if not happened.idle and plan.slots_air:
             span = np.array(float(plan.slots_air))
             energy = np.where(plan.active, plan.needed, 0.0) + self.compute * happened.invited.who
@@ -179,15 +182,18 @@ class Drift(Bounded):
     E_n = P[g]_n is known exactly after training; the set is that of `worth_hearing` at q_n·E_n/A_n,
     A_n = P̄_n·U[g] (arXiv:2106.00490). Nobody has a budget per round: the queue sees to the mean,
     (1/T)·Σ E_n ≤ A_n·(1 + q_n(T)/T), and what is left of C·P̄_n to the whole. The digital phase
-    keeps P̄_{t,n} as its power.
+    keeps P̄_{t,n} as its power. All who trained report E_n, and for measured constants their norms:
+    with `strict` 32 bits each, also of who is silent then.
 
-    allocate: shares the sub-channels of the digital part out. Carried: `queue` [N].
+    allocate: shares the sub-channels of the digital part out. Carried: `queue` [N]; an idle round
+    leaves it.
     """
 
     power_scalar: Annotated[Series, about("σ_t, one number or one for each round")] = 5.0
     weight: Weight = WEIGHT
     objective: Objective = "bound"
     constants: Constants = "equal"
+    strict: Strict = False
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         analog = self._analog(turn, said, fading)
@@ -204,7 +210,9 @@ class Drift(Bounded):
             bound = measured_bound(norm2, said.symbols.shape[1], fading.noise, analog.scalar)
         kept = worth_hearing(price, able, self.weight, self.objective, bound)
         reason[able & ~kept] = Reason.DROPPED
-        return Planner(turn, said, fading, self.allocate, analog).plan(reason)
+        told = 1 + (self.constants == "measured") if said.symbols.shape[1] else 0
+        tells = charged(self.strict, able * told)
+        return Planner(turn, said, fading, self.allocate, analog, tells).plan(reason)
 
     def _analog(self, turn: Turn, said: Said, fading: Fading) -> Analog:
         """σ_t, what inversion needs, and the allowance A_n."""

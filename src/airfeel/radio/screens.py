@@ -56,8 +56,13 @@ class CapacityThenNorm:
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, able: Bool[np.ndarray, "N"]
     ) -> Bool[np.ndarray, "N"]:
-        first = by_capacity(turn, fading, able, self.candidates or 2 * self.scheduled)
-        return by_norm(said, first, self.scheduled)
+        return by_norm(said, self.among(turn, fading, able), self.scheduled)
+
+    def among(
+        self, turn: Turn, fading: Fading, able: Bool[np.ndarray, "N"]
+    ) -> Bool[np.ndarray, "N"]:
+        """The candidates: the others are not asked for their norms."""
+        return by_capacity(turn, fading, able, self.candidates or 2 * self.scheduled)
 
 
 @dataclass(frozen=True)

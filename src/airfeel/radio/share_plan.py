@@ -9,15 +9,15 @@ from jaxtyping import Bool, Float64
 
 from airfeel.radio.air import spent_energy
 from airfeel.radio.digital import Division, divide, silence
-from airfeel.radio.plan import Analog, Bounded, first_reasons, lay_out
+from airfeel.radio.planner import Analog, Bounded, first_reasons, lay_out
 from airfeel.radio.remaining import allowed_energy, power_left
+from airfeel.radio.reports import REAL_BITS, Norms, Strict
 from airfeel.radio.rounding import FITS, SPENT
 from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.ranges import Count, Each, Positive, about
 from airfeel.segments import air_slots
 from airfeel.types import Fading, Happened, Plan, Reason, Said, Turn
 
-_REAL_BITS = 32  # a real number of side information, charged under strict accounting
 _SELDOM = 10  # rounds between two reports where reports are charged
 
 
@@ -30,7 +30,8 @@ class SharePlan(Bounded):
     the rest stays in its memory. σ_t is where noise and what is withheld are least together
     (`least_error`). Any σ_t is safe: a device's share needs only what that device knows. For σ_t
     devices report the energies of their M segments, once in `every` rounds; in between the last σ_t
-    holds. With `strict` a report costs 32·M bits of each device, sent digitally before the air.
+    holds. With `strict` a report costs 32·M bits of each device, sent digitally before the air; so
+    do 32 bits in the other rounds where an invitation asks for the norms of symbols (`norms`).
 
     Own entries of a codec go digitally, too. Who cannot pay for that, its pilots and re-alignments
     is silent, and nobody speaks where nobody has anything to send.
@@ -46,13 +47,15 @@ class SharePlan(Bounded):
         Count | None,
         about("rounds from report to report; left out: 10 where they are charged, else 1"),
     ] = None
-    strict: Annotated[bool, about("charge 32 bits for each number that devices report")] = False
+    strict: Strict = False
+    norms: Norms = False
     partial: ClassVar[bool] = True  # devices send shares
 
     def __call__(self, turn: Turn, said: Said, fading: Fading) -> Plan:
         power = power_left(turn)
         reason = first_reasons(said, power)
-        side = _REAL_BITS * turn.world.subchannels if self.strict and self.reports(turn) else 0
+        told = turn.world.subchannels if self.reports(turn) else int(self.norms)
+        side = float(REAL_BITS * told) if self.strict else 0.0
         bits = np.zeros(turn.world.devices)
         bits[said.devices] = said.bits + side
         slots = air_slots(said.symbols.shape[1], turn.world.subchannels, said.lanes)
@@ -63,7 +66,7 @@ class SharePlan(Bounded):
         if not np.nansum(analog.needed) > 0.0 and said.index.shape[1] == 0:
             quiet = _why_silent(reason, fading, budget)
             return lay_out(quiet, silence(*fading.gain.shape), 0, analog)
-        return lay_out(reason, division, slots, replace(analog, side=float(side)))
+        return replace(lay_out(reason, division, slots, analog), side=side)
 
     def _affordable(
         self,

@@ -22,7 +22,9 @@ def analog(s: Settings) -> Scheme:
         invite=s.invite("everyone"),
         learn=s.learn,
         codec=Whole(s.memory),
-        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen),
+        plan=HybridPlan(
+            *(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen, s.strict_bits)
+        ),
         transmit=Hybrid(),
         step=s.step,
         meters=s.meters,

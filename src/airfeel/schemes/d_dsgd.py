@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 from airfeel.compress.extremes import Extremes
 from airfeel.compress.norms import Normed
 from airfeel.radio.digital import Orthogonal
-from airfeel.radio.grants import Entries, Granted, RealRates, WindowPlan
+from airfeel.radio.grants import Entries, Granted, RealRates
+from airfeel.radio.reports import asking
+from airfeel.radio.window import WindowPlan
 from airfeel.ranges import Count, about
 from airfeel.schemes.settings import Settings
 from airfeel.segments import air_slots
@@ -42,13 +44,14 @@ def d_dsgd(s: Settings) -> Scheme:
     window = own.slots or air_slots(round(s.dim / 2), s.subchannels, s.lanes)
     asked = s.invite("random" if s.screen is None and not own.best else "everyone")
     codec: Codec = Extremes(s.dim, memory=s.memory)
+    told = int(s.strict_bits and (own.entries == "norm" or any(asking(s.screen))))
     return Scheme(
         name="d-dsgd",
         fade=s.fade if own.capacity == "complex" else RealRates(s.fade),
-        invite=Granted(asked, s.dim, window, own.best, s.allocate, own.entries),
+        invite=Granted(asked, s.dim, window, own.best, s.allocate, own.entries, told),
         learn=s.learn,
         codec=Normed(codec) if own.entries == "norm" else codec,
-        plan=WindowPlan(s.allocate, window, s.screen, own.entries),
+        plan=WindowPlan(s.allocate, window, s.screen, own.entries, s.strict_bits),
         transmit=Orthogonal(),
         step=s.step,
         meters=s.meters,

@@ -14,7 +14,7 @@ def digital(s: Settings, name: str, codec: Codec) -> Scheme:
         invite=s.invite("random" if s.screen is None else "everyone"),
         learn=s.learn,
         codec=codec,
-        plan=DigitalPlan(s.allocate, s.schedule or "all", s.screen),
+        plan=DigitalPlan(s.allocate, s.schedule or "all", s.screen, s.strict_bits),
         transmit=Orthogonal(),
         step=s.step,
         meters=s.meters,

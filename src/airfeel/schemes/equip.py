@@ -1,13 +1,13 @@
 """What parts of a scheme ask of its other parts: norms for screens, a meter for computing."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 from airfeel.compress.norms import Normed
 from airfeel.errors import BadInput
 from airfeel.radio.grants import Reach
 from airfeel.radio.meters import Compute
+from airfeel.radio.reports import asking
 from airfeel.types import Scheme
 
 
@@ -15,10 +15,13 @@ def equip(scheme: Scheme) -> Scheme:
     """The scheme, whose devices tell what its screen ranks them by, and whose books are complete.
 
     A screen has `asks` = "norm" where devices are to tell ‖x‖₂, and "reach" for the norm of what
-    fits into `window` slots; without it nothing is computed. An invitation that counts on
-    `compute` for training has it in the books, too.
+    fits into `window` slots; without it nothing is computed. An invitation has `asks` = "energy"
+    where they are to tell the norms of their symbols: a plan that has `norms` charges them. One
+    that counts on `compute` for training has it in the books, too.
     """
-    for screen in _asking(scheme.plan):
+    if any(part.asks == "energy" for part in asking(scheme.invite)):
+        scheme = dataclasses.replace(scheme, plan=_charging(scheme.plan))
+    for screen in asking(scheme.plan):
         if screen.asks == "reach":
             scheme = _reaching(scheme, screen.dim, screen.window)
         elif not _tells(scheme):
@@ -45,10 +48,9 @@ def _tells(scheme: Scheme) -> bool:
     return bool(getattr(scheme.codec, "tells", False))
 
 
-def _asking(part: Any) -> Iterator[Any]:
-    """Parts within a plan that ask for something."""
-    if getattr(part, "asks", None):
-        yield part
-    if dataclasses.is_dataclass(part):
-        for field in dataclasses.fields(part):
-            yield from _asking(getattr(part, field.name))
+def _charging(plan: Any) -> Any:
+    """The plan, or one within it, that counts the norms of symbols among what devices report."""
+    names = {field.name for field in dataclasses.fields(plan)}
+    if "norms" in names:
+        return dataclasses.replace(plan, norms=True)
+    return dataclasses.replace(plan, plan=_charging(plan.plan)) if "plan" in names else plan

@@ -41,7 +41,7 @@ class Settings:
     allocate: Allocator  # shares the sub-channels out
     power_scalar: Series = 5.0  # σ_t, one number or one for each round
     alpha: float | tuple[float, ...] = 1.0  # aggressiveness, one or one for each device
-    strict_bits: bool = False  # charge 32 bits for each quantiser's norm
+    strict_bits: bool = False  # charge 32 bits for each norm of a quantiser, each number reported
     mask: Mask = _MASK  # the rule of the global mask
     memory: Memory = _MEMORY  # what devices keep
     step: Step = field(default_factory=Add)  # moves the model

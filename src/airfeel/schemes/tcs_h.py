@@ -28,7 +28,9 @@ def tcs_h(s: Settings) -> Scheme:
             mask=s.mask,
             memory=s.memory,
         ),
-        plan=HybridPlan(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen),
+        plan=HybridPlan(
+            *(s.allocate, s.power_scalar, s.alpha, s.schedule or "power", s.screen, s.strict_bits)
+        ),
         transmit=Hybrid(),
         step=s.step,
         meters=s.meters,

@@ -125,14 +125,19 @@ class Plan:
     gap: float = NAN  # digital slots over a proven bound, minus 1; NaN where none is known
     amplitude: Float64[np.ndarray, "N M"] | None = None  # of symbols; 0: silent; None: σ_t/gain
     share: Float64[np.ndarray, "N M"] | None = None  # of a segment that is sent; None: all or 0
-    side: float = 0.0  # bits of side information of each speaker, sent digitally before the air
-    reporting: Bool[np.ndarray, "N"] | None = None  # who sends these, too, and is silent then
+    side: float | Float64[np.ndarray, "N"] = 0.0  # bits of numbers that each reports, digitally
+    reporting: Bool[np.ndarray, "N"] | None = None  # who reports, and says nothing else
     most_tries: Int64[np.ndarray, "N"] | None = None  # of a packet that can be paid; None: any
     window: int = 0  # slots that are kept for the digital phase, used or not
 
     @property
     def slots(self) -> int:
         return self.slots_air + self.slots_digital
+
+    @property
+    def told(self) -> Bool[np.ndarray, "N"]:
+        """Whose numbers the base station knows: everyone's, but where they take a packet."""
+        return (np.broadcast_to(self.side, self.batch.shape) <= 0.0) | (self.batch >= 0)
 
     def loudness(self, gain: Float64[np.ndarray, "N M"]) -> Float64[np.ndarray, "N M"]:
         """The amplitude of each device on each sub-channel: by default inversion, b = σ_t/h."""
