@@ -108,13 +108,14 @@ def test_a_killed_actor_is_survived(tmp_path, engines):
     assert results(tmp_path / "r") == results(tmp_path / "local")
 
 
-def test_stopped_on_ray_and_resumed_here(tmp_path):
+@pytest.mark.parametrize("scheme", ["tcs-d", "backlog"])
+def test_stopped_on_ray_and_resumed_here(tmp_path, scheme):
     """The memory that is gathered for a checkpoint is the one that threads would hold."""
-    airfeel.run(settings("tcs-d"), tmp_path / "local")
+    airfeel.run(settings(scheme), tmp_path / "local")
     signals, folder = Signals(), tmp_path / "r"
     stop = At(3, lambda: setattr(signals, "received", signal.SIGINT))
     with pytest.raises(Interrupted):
-        airfeel.run(settings("tcs-d", engine="ray", actors=2), folder, [stop], signals=signals)
+        airfeel.run(settings(scheme, engine="ray", actors=2), folder, [stop], signals=signals)
     config = folder / "config.toml"
     config.write_text(config.read_text().replace('engine = "ray"', 'engine = "threads"'))
     airfeel.resume(folder)
