@@ -118,6 +118,94 @@ def test_ages_are_those_of_the_masks_that_were_sent(mask):
         np.testing.assert_array_equal(after.carry["age"].numpy(), age)
 
 
+@given(seed=st.integers(0, 1000), k=st.integers(1, D))
+def test_rules_by_size_look_at_the_newest_values_where_they_are_kept_else_at_the_update(seed, k):
+    last, age = drawn(seed)
+    other, _ = drawn(seed + 1)
+    at_update, at_other = turn(last, age), turn(other, age)
+    carry = {**at_other.state.carry, "newest": torch.as_tensor(last)}
+    held = dataclasses.replace(at_other, state=dataclasses.replace(at_other.state, carry=carry))
+    for rule in (Top(), AgeTopK(), FairK()):
+        assert torch.equal(rule(held, k), rule(at_update, k))
+    largest = sorted(sorted(range(D), key=lambda i: (-abs(last[i]), i))[:k])
+    assert Top()(held, k).tolist() == largest
+
+
+def test_under_hold_the_mask_of_a_run_is_that_of_the_newest_values():
+    """Of Hold's array and not of the last step; without Hold of the last step."""
+    k, differed = 31, 0
+    for before, after, _, _ in play_small("tcs-h", 6, scheme={"step": "hold"}):
+        newest = np.abs(before.carry["newest"].numpy())
+        assert after.support.tolist() == np.sort(np.argsort(-newest, kind="stable")[:k]).tolist()
+        step = np.abs(before.update.numpy())
+        differed += after.support.tolist() != np.sort(np.argsort(-step, kind="stable")[:k]).tolist()
+    assert differed > 2
+    for before, after, _, _ in play_small("tcs-h", 4):
+        assert "newest" not in before.carry
+        step = np.abs(before.update.numpy())
+        assert after.support.tolist() == np.sort(np.argsort(-step, kind="stable")[:k]).tolist()
+
+
+@pytest.mark.parametrize("apply", ["fresh", "all"])
+def test_hold_is_that_of_a_plain_loop(apply):
+    """last ← ĝ on the mask and on all own entries that were received, ĝ_0 at first.
+
+    With memory the model moves by what came now, without by all of last.
+    """
+    chosen = {"step": {"name": "hold", "apply": apply}, "mask": "fair-k", "bits": 32}
+    chosen |= {"memory": "none"} if apply == "all" else {}
+    setup = build(small("tcs-h", scheme=chosen, radio={"noise": 1e-3}))
+    learn, everyone, held, outside, last = setup.scheme.learn, np.arange(6), 0.0, set(), None
+    for before, after, report, memory in play(setup, 8):
+        last = before.update.tolist() if last is None else last  # ĝ_0
+        here = Turn(setup.world, before, setup.streams)
+        dice = setup.streams.uniform("batch", here.round, everyone, learn.dice)
+        x = learn(here, everyone, dice)[0].numpy() + held
+        held = memory.numpy() if apply == "fresh" else 0.0
+        mask, active = after.support.tolist(), np.flatnonzero(report.plan.active)
+        came = dict.fromkeys(mask, 0.0)
+        for n in active:
+            rest = sorted(set(range(D)) - set(mask), key=lambda i, row=x[n]: (-abs(row[i]), i))
+            for i in [*mask, *rest[:10]]:  # 10 of its own
+                came[i] = came.get(i, 0.0) + x[n][i] / len(active)
+        z = math.sqrt(1e-3) * here.rng("air").standard_normal(len(mask))
+        for i, noise in zip(mask, z, strict=True):
+            came[i] += noise / max(len(active), 1)
+        moved = np.zeros(D)
+        for i, value in came.items() if len(active) else ():
+            last[i] = moved[i] = value
+        outside |= came.keys() - set(mask)
+        np.testing.assert_allclose(after.carry["newest"], last, rtol=1e-9, atol=1e-12)
+        if len(active):
+            moved = last if apply == "all" else moved
+            np.testing.assert_allclose(after.update, moved, rtol=1e-9, atol=1e-12)
+    assert outside
+
+
+def test_cyclic_is_in_turn_from_the_first_round_on():
+    """(t·K + j) mod D, j < K."""
+    for k in (1, 7, 40, D):
+        for t in (1, 2, 3, 15, 1000):
+            wanted = sorted((t * k + j) % D for j in range(k))
+            assert Cyclic()(turn(np.zeros(D), np.zeros(D), t), k).tolist() == wanted
+    for _, after, report, _ in play_small("tcs-h", 5, scheme={"mask": "cyclic"}):
+        assert after.support.tolist() == sorted((report.round * 31 + j) % D for j in range(31))
+
+
+@given(seed=st.integers(0, 1000), k=st.integers(1, D))
+def test_left_out_candidates_are_twice_the_mask_and_three_quarters_go_by_size(seed, k):
+    here = turn(*drawn(seed))
+    assert torch.equal(AgeTopK()(here, k), AgeTopK(candidates=min(D, 2 * k))(here, k))
+    assert torch.equal(FairK()(here, k), FairK(large=0.75)(here, k))
+    last, age = (v.tolist() for v in drawn(seed))
+    by_size = sorted(range(D), key=lambda i: (-abs(last[i]), i))
+    large = by_size[: round(0.75 * k)]
+    rest = sorted(set(range(D)) - set(large), key=lambda i: (-age[i], -abs(last[i]), i))
+    assert FairK()(here, k).tolist() == sorted(large + rest[: k - len(large)])
+    old = sorted(by_size[: min(D, 2 * k)], key=lambda i: (-age[i], -abs(last[i]), i))
+    assert AgeTopK()(here, k).tolist() == sorted(old[:k])
+
+
 def test_hold_keeps_the_newest_value_of_each_entry():
     held = small("tcs-h", scheme={"step": {"name": "hold", "apply": "all"}, "memory": "none"})
     for before, after, report, _ in play(build(held), 6):

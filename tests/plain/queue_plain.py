@@ -5,12 +5,21 @@ from itertools import combinations
 
 def best_set(price, able, weight, a=1.0, b=1.0):
     """The set of least V (a/k + b/k^2) + sum of prices, by brute force: its cost."""
-    best = float("inf")
+    return min(cost for cost, _ in all_sets(price, able, weight, a, b))
+
+
+def all_sets(price, able, weight, a=1.0, b=1.0):
+    """What each set that is not empty costs, and the set."""
     for k in range(1, len(able) + 1):
         for chosen in combinations(able, k):
-            cost = weight * (a / k + b / k**2) + sum(price[n] for n in chosen)
-            best = min(best, cost)
-    return best
+            yield weight * (a / k + b / k**2) + sum(price[n] for n in chosen), chosen
+
+
+def first_best(price, able, weight, a=1.0, b=1.0):
+    """The best set; of equally good ones the largest, then that of the lowest indices."""
+    return min(
+        all_sets(price, able, weight, a, b), key=lambda tried: (tried[0], -len(tried[1]), tried[1])
+    )[1]
 
 
 def cost_of(chosen, price, weight, a=1.0, b=1.0):

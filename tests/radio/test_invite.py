@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import airfeel
@@ -13,6 +13,7 @@ from airfeel.experiment.build import build
 from airfeel.radio.fading import Rayleigh
 from airfeel.radio.invite import (
     BestChannel,
+    PfSnr,
     ProportionalFair,
     RandomDevices,
     RoundRobin,
@@ -21,7 +22,7 @@ from airfeel.radio.invite import (
 from airfeel.radio.remaining import remaining_power
 from airfeel.streams import Streams
 from airfeel.types import Carries, Fading, Reason, State, Turn
-from small import play, play_small, small
+from small import play, play_small, small, turn_at
 
 RNG = np.random.default_rng
 
@@ -90,6 +91,52 @@ def test_best_channel_takes_the_strongest(world):
     best = np.sort(np.argsort(-capacity(world.power, fading))[:2])
     found = BestChannel(2)(turn(world), fading).who
     assert np.flatnonzero(found).tolist() == best.tolist()
+
+
+@given(
+    gain=st.lists(st.lists(st.floats(0.01, 10.0), min_size=8, max_size=8), min_size=6, max_size=6),
+    mean2=st.lists(st.floats(0.01, 100.0), min_size=6, max_size=6),
+    count=st.integers(1, 6),
+)
+def test_pf_snr_takes_those_who_are_best_for_their_own_mean(world, gain, mean2, count):
+    """Mean of |h|²/E|h|² over the sub-channels, in a plain loop."""
+    fading = Fading(np.array(gain), 1e-6, mean2=np.array(mean2), moments=Rayleigh())
+    ratio = [
+        sum(h * h / mean for h in row) / len(row) for row, mean in zip(gain, mean2, strict=True)
+    ]
+    assume(len({round(r, 6) for r in ratio}) == 6)
+    best = sorted(range(6), key=lambda n: -ratio[n])[:count]
+    assert np.flatnonzero(PfSnr(count)(turn(world), fading).who).tolist() == sorted(best)
+
+
+@given(count=st.integers(1, 6), strong=st.integers(0, 5))
+def test_pf_snr_breaks_ties_by_the_lower_index_and_is_not_moved_by_a_mean_gain(
+    world, count, strong
+):
+    """All twice as strong as their own means, which differ by 40 dB; one a little more."""
+    mean2 = np.array([4.0, 400.0, 0.25, 4.0, 0.04, 1.0])
+    gain = np.repeat(np.sqrt(2.0 * mean2)[:, None], 8, axis=1)
+    fading = Fading(gain, 1e-6, mean2=gain[:, 0] ** 2 / 2.0, moments=Rayleigh())
+    who = PfSnr(count)(turn(world), fading).who
+    assert np.flatnonzero(who).tolist() == list(range(count))
+    gain[strong] *= 1.01
+    who = PfSnr(1)(turn(world), dataclasses.replace(fading, gain=gain)).who
+    assert np.flatnonzero(who).tolist() == [strong]
+
+
+def test_pf_snr_lets_far_devices_speak_as_often_as_near_ones():
+    """Each of six is among the two best a third of the time, whatever its mean gain is."""
+    unequal = {"mean_gain": [1e4, 1e2, 1.0, 1.0, 1e-1, 1e-2]}
+    setup = build(small("tcs-d", scheme={"invite": "pf-snr", "scheduled": 2}, radio=unequal))
+    count = np.zeros(6)
+    for round in range(1, 401):
+        here = turn_at(setup, round)
+        fading = setup.scheme.fade(here)
+        who = setup.scheme.invite(here, fading).who
+        ratio = (fading.gain**2 / (2.0 * np.array(unequal["mean_gain"])[:, None])).mean(axis=1)
+        assert np.flatnonzero(who).tolist() == sorted(np.argsort(-ratio)[:2].tolist())
+        count += who
+    np.testing.assert_allclose(count / 400, 1 / 3, atol=5.0 * np.sqrt(2 / 9 / 400))
 
 
 def test_proportional_fair_gives_everyone_a_turn():

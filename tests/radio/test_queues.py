@@ -17,7 +17,7 @@ from airfeel.radio.queues import measured_bound, queue_after, worth_hearing
 from airfeel.types import BadInput, Fading, Turn
 from small import play, small, turn_at
 
-PRICES = st.lists(st.one_of(st.just(0.0), st.floats(0.0, 200.0)), min_size=1, max_size=8)
+PRICES = st.lists(st.one_of(st.just(0.0), st.floats(0.0, 200.0)), min_size=1, max_size=10)
 UNEQUAL = {"power": [1e-4, 5e-3, 1e-3, 5e-3, 2e-4, 5e-3], "power_scalar": 1.0}
 
 
@@ -43,6 +43,33 @@ def test_no_set_of_devices_is_better_than_the_prefix(plain, prices, weight, boun
         best = plain.best_set(prices, np.flatnonzero(able).tolist(), weight, *bound)
         found = plain.cost_of(np.flatnonzero(chosen).tolist(), prices, weight, *bound)
         assert found == pytest.approx(best, rel=1e-12)
+
+
+@settings(max_examples=60)
+@given(
+    prices=st.lists(st.sampled_from([1.0, 2.0, 5.0, 20.0]), min_size=1, max_size=10),
+    weight=st.sampled_from([4.0, 16.0, 64.0]),
+)
+def test_of_equally_dear_devices_those_of_lower_index_are_heard(plain, prices, weight):
+    able = list(range(len(prices)))
+    chosen = worth_hearing(np.array(prices), np.ones(len(prices), dtype=bool), weight)
+    assert np.flatnonzero(chosen).tolist() == list(plain.first_best(prices, able, weight))
+
+
+@pytest.mark.parametrize(
+    ("prices", "chosen"),
+    [
+        ([1.0, 5.0], [0, 1]),  # 8 + 1 = 3 + 1 + 5
+        ([5.0, 1.0], [0, 1]),
+        ([5.0, 1.0, 5.0], [0, 1]),  # 9 = 9 = 9: both, and of two pairs the lower indices
+        ([1.0, 5.5], [0]),
+    ],
+)
+def test_of_equally_good_sets_the_larger_one_is_heard(plain, prices, chosen):
+    """At V = 4 and a = b = 1 a second device is worth 8 − 3 = 5, which doubles hold exactly."""
+    everyone = np.ones(len(prices), dtype=bool)
+    assert np.flatnonzero(worth_hearing(np.array(prices), everyone, 4.0)).tolist() == chosen
+    assert list(plain.first_best(prices, list(range(len(prices))), 4.0)) == chosen
 
 
 @given(prices=PRICES)
