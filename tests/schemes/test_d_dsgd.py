@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import airfeel
 from airfeel.bits import place_bits
 from airfeel.compress.extremes import one_sided
 from airfeel.experiment.build import build
@@ -199,3 +200,12 @@ def test_the_codec_needs_grants():
     setup = build(small("top-k", scheme={"codec": "extremes"}))
     with pytest.raises(BadInput, match="nobody grants entries"):
         play(setup, 1)
+
+
+@pytest.mark.parametrize("entries", ["equal", "norm"])
+def test_a_phase_that_does_not_fit_ends_the_run(entries):
+    """Not that nobody could pay for it: rounds in which all are silent would follow."""
+    own = {"options": {"entries": entries, "slots": 7}}
+    run = airfeel.run(small("d-dsgd", scheme=own, budget={"slots": 38}))
+    assert run.summary["reason"] == "budget"
+    assert run.columns["scheduled"][1:].all()

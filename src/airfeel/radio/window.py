@@ -19,9 +19,10 @@ class WindowPlan(Bounded):
     """Whoever was granted something speaks, within a digital phase of a fixed length.
 
     Sub-channels are those of the grants: shared out over all who were invited, and left empty by
-    those who drop out. The phase lasts `window` slots; a device pays ⌈Q_n/R_n⌉ of them. With
-    `strict` a norm that devices report, for grants or for the screen, costs 32 bits within the
-    phase, also of who is silent then; who has no room for it is neither kept nor known.
+    those who drop out. The phase lasts `window` slots; a device pays ⌈Q_n/R_n⌉ of them. One that
+    does not fit into the budget is returned as it is, to be discarded. With `strict` a norm that
+    devices report, for grants or for the screen, costs 32 bits within the phase, also of who is
+    silent then; who has no room for it is neither kept nor known.
 
     allocate: shares the sub-channels out. screen: who is kept; None for all.
     """
@@ -46,7 +47,7 @@ class WindowPlan(Bounded):
         while True:
             plan, division = _laid_out(said, fading, shared, reason, side, tells)
             over = (plan.active | tells) & planner.too_dear(plan, division)
-            if not over.any():
+            if turn.state.slots + plan.slots > turn.world.slots or not over.any():
                 return plan
             tells = tells & ~(over & ~plan.active)
             reason[over & plan.active] = Reason.NO_ENERGY
