@@ -39,6 +39,8 @@ def summarise(
     played = columns["round"] > 0
     measured = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
     energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
+    whole = float(state.spent.sum())  # also of who pays and is not heard: reports, pilots, training
+    energy = energy if math.isclose(energy, whole, rel_tol=1e-9) else whole
     numbers = {
         "test_accuracy": accuracy,
         "test_loss": loss,
