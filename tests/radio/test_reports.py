@@ -76,6 +76,36 @@ def test_a_screen_that_knows_all_it_asks_for_costs_nothing():
         check_books(report, TOP_K * report.plan.active)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "options", "numbers"),
+    [
+        ("baa", {}, 1),
+        ("baa", {"center": True}, 2),
+        ("baa", {"power_scalar": 1.0}, 0),
+        ("airfl-mem", {}, 1),
+        ("gbma", {}, 1),
+        ("ca-dsgd", {}, 1),
+        ("ncairfl", {}, 1),
+        ("reed", {}, 1),
+        ("cotaf", {}, 1),
+        ("cotaf", {"norm": "last"}, 1),
+        ("cotaf", {"norm": "bound", "bound": 2.0}, 0),
+        ("obda", {}, 0),  # signs have a known energy
+        ("ef-obda", {}, 0),
+        ("a-dsgd", {}, 0),  # the pilot tells
+        ("analog", {}, 0),
+    ],
+)
+def test_numbers_that_a_loudness_is_made_of_are_charged_of_all_who_trained(
+    scheme, options, numbers
+):
+    weak = {"mean_gain": [1.0, 0.3, 2.0, 1.0, 0.05, 1.5]}  # the fifth is quiet where gains decide
+    for _, _, report, _ in played(scheme, 2, scheme={"options": options}, radio=weak):
+        trained = np.array(report.plan.reason) != Reason.NOT_INVITED
+        check_books(report, 32.0 * numbers * trained)
+        assert (report.costs.slots_digital > 0) == (numbers > 0)
+
+
 @pytest.mark.parametrize("scheme", ["top-k", "tcs-h", "baa", "d-dsgd"])
 def test_without_strict_accounting_nobody_pays_for_a_norm(scheme):
     for _, _, report, _ in screened(scheme, "bn2", strict=False):

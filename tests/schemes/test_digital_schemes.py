@@ -16,7 +16,6 @@ from airfeel.compress.signs import ScaledSigns
 from airfeel.experiment.build import build
 from airfeel.flower.allowed import Allowed
 from airfeel.learn.local_sgd import draw_batches
-from airfeel.radio.digital import divide
 from airfeel.types import Agreed, BadInput, Turn
 from small import play, play_small, small
 
@@ -44,6 +43,13 @@ WEIGHED = [
 UNEVEN = {"partition": "dirichlet", "alpha": 0.5}
 
 
+@pytest.fixture(scope="module")
+def phase():
+    """The digital phase of the paper in loops."""
+    page = Path(__file__).parents[2] / "examples" / "tcs_h_plain.py"
+    return runpy.run_path(str(page))["digital_phase"]
+
+
 @pytest.fixture
 def plain(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "plain"))
@@ -54,7 +60,7 @@ def plain(monkeypatch):
     ("scheme", "options", "weights"),
     [(*case, "equal") for case in CASES] + [(*case, "samples") for case in WEIGHED],
 )
-def test_a_run_is_that_of_the_plain_reading(plain, scheme, options, weights):
+def test_a_run_is_that_of_the_plain_reading(plain, phase, scheme, options, weights):
     """Updates, memories, bits, slots and energy of every round, on the same dice."""
     uneven = {"data": UNEVEN, "training": {"weights": weights}} if weights == "samples" else {}
     setup = build(small(scheme, scheme={"options": options, "bits": 4}, **uneven))
@@ -89,21 +95,37 @@ def test_a_run_is_that_of_the_plain_reading(plain, scheme, options, weights):
         if keeps:
             memory = left
             np.testing.assert_allclose(kept, memory, rtol=1e-9, atol=1e-12)
-        assert report.costs.bits == pytest.approx(bits * len(spoke), rel=1e-12)
-        check_ledger(setup, turn, report, bits, spoke)
+        check_ledger(phase, setup, turn, report, bits, spoke)
 
 
-def check_ledger(setup, turn, report, bits, spoke):
-    """Slots and energy of the digital phase, from the sky alone."""
-    world = setup.world
-    each = np.zeros(world.devices)
-    each[spoke] = bits
-    d = divide(spoke, world.power, setup.scheme.fade(turn), each, setup.scheme.plan.allocate)
-    slots = [math.ceil(bits / d.rate[n]) for n in spoke]
-    assert report.costs.slots_digital == max(slots)
-    assert report.costs.slots_air == 0
-    energy = [u * d.power[n].sum() for n, u in zip(spoke, slots, strict=True)]
-    np.testing.assert_allclose(report.costs.energy[spoke], energy, rtol=1e-9)
+def check_ledger(phase, setup, turn, report, bits, spoke):
+    """Slots and energy of the digital phase, from the sky alone, as the paper has it in loops."""
+    world, gain2 = setup.world, setup.scheme.fade(turn).gain ** 2
+    _, power, _, slots, total = phase(spoke, world.power, gain2, 1e-6, bits)
+    assert (report.costs.slots_air, report.costs.slots_digital) == (0, total)
+    np.testing.assert_allclose(report.costs.energy, slots * power.sum(axis=1), rtol=1e-9)
+    assert report.costs.bits == pytest.approx(bits * len(spoke), rel=1e-12)
+
+
+@pytest.mark.parametrize("subchannels", [3, 8])
+@pytest.mark.parametrize(
+    ("scheme", "options", "bits"),
+    [
+        ("qsgd", {"bucket": 0}, 4 * 102 + 32),
+        ("qsgd", {"bucket": 40}, 4 * 102 + 3 * 32),  # norms of buckets cost always
+        ("signsgd", {}, 102),
+        ("ef-signsgd", {}, 102 + 32),
+        ("ef-signsgd", {"groups": "layers"}, 102 + 4 * 32),  # two weights, two biases
+        ("qsparse", {}, 41 * (math.log2(102) + 4) + 32),
+        ("qsparse", {"sign": True}, 41 * (math.log2(102) + 1) + 32),
+    ],
+)
+def test_strictly_each_norm_and_each_size_costs_32_bits(phase, scheme, options, bits, subchannels):
+    own = {"options": options, "bits": 4, "strict_bits": True}
+    setup = build(small(scheme, scheme=own, radio={"subchannels": subchannels}))
+    for before, _, report, _ in play(setup, 2):
+        spoke = np.flatnonzero(report.plan.active)
+        check_ledger(phase, setup, Turn(setup.world, before, setup.streams), report, bits, spoke)
 
 
 def assert_same(one, other):
