@@ -2,9 +2,9 @@
 
     python experiments/backlog/results.py RUNS results/backlog
 
-RUNS holds a folder for each league, named like its file (`airfeel league FILE --out RUNS/NAME`), and
-for each sweep of K (`airfeel sweep FILE --out RUNS/NAME`). What is not there stays as it was kept.
-Nothing is computed by hand: sentences are those of the leagues, ends are counted from their rows.
+RUNS holds a folder for each league, named like its file (`airfeel league FILE --out RUNS/NAME`),
+and for each sweep of K (`airfeel sweep FILE --out RUNS/NAME`). What is not there stays as it was
+kept. Nothing is computed by hand: sentences are those of the leagues, ends are counted from rows.
 """
 
 import collections
