@@ -17,6 +17,7 @@ from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.play import play
 from airfeel.experiment.league.rules import names, read_league
 from airfeel.experiment.league.standings import Place, percent, standings, words
+from airfeel.experiment.league.tuned import read_tuning
 from airfeel.experiment.league.write import behind, write
 from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
@@ -37,6 +38,10 @@ def league(
         Path | None, typer.Option(help="Folder for all of it; runs/league-NAME if left out.")
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Runs at a time; 0 for one per core.")] = 0,
+    tuned: Annotated[
+        Path | None,
+        typer.Option(help="A tuning.csv of this league: play with what it chose, tune nothing."),
+    ] = None,
 ) -> None:
     """Let many schemes play on the same sky, with the same slots and power, and rank them.
 
@@ -51,10 +56,11 @@ def league(
         parse_seeds(seeds) if seeds else None,
         _budgets(slots),
     )
+    known = read_tuning(rules, tuned) if tuned else None
     target = out or Path("runs") / f"league-{rules.name}"
     told = _Told()
     with stopping("the same command") as signals:
-        tried, played = play(rules, target, signals, told, workers)
+        tried, played = play(rules, target, signals, told, workers, known)
     table = standings(played)
     for budget, places in table.items():
         console.print(_shown(budget, places))

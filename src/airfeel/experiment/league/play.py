@@ -11,27 +11,12 @@ import numpy as np
 
 from airfeel.experiment.compare import folder_of, read_run
 from airfeel.experiment.league.rules import Contender, League, Point
+from airfeel.experiment.league.tuned import Tried, write_tuning
 from airfeel.experiment.pool import Pool, Trial
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A point of a contender's tuning at a budget, and what it reached on the held-out seeds."""
-
-    label: str
-    slots: int
-    point: Point
-    accuracies: tuple[float, ...]
-    chosen: bool
-
-    @property
-    def mean(self) -> float:
-        """Over the tuning seeds; NaN where nothing was tuned."""
-        return float(np.mean(self.accuracies)) if self.accuracies else math.nan
 
 
 @dataclass(frozen=True)
@@ -54,11 +39,20 @@ Key = tuple[str, int, int]  # contender, budget, point
 
 
 def play(
-    league: League, out: Path, signals: Signals, show: Show, workers: int = 0
+    league: League,
+    out: Path,
+    signals: Signals,
+    show: Show,
+    workers: int = 0,
+    tried: Sequence[Tried] | None = None,
 ) -> tuple[list[Tried], list[Played]]:
-    """Tune every contender at every budget, then play the table. Finished runs are reused."""
+    """Tune every contender at every budget, then play the table. Finished runs are reused.
+
+    What was `tried` before need not be tuned again. What tuning has found is kept at once.
+    """
     with _sweeping(signals, show, workers) as carry_out:
-        tuned = _tune(league, out / "tuning", carry_out)
+        tuned = _tune(league, out / "tuning", carry_out) if tried is None else list(tried)
+        write_tuning(tuned, out / "tuning.csv")
         best = {(t.label, t.slots): t.point for t in tuned if t.chosen}
         asked = [
             (who, slots, seed)

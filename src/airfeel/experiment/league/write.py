@@ -11,21 +11,21 @@ from airfeel.experiment import atomic
 from airfeel.experiment.facts import facts
 from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.picture import draw
-from airfeel.experiment.league.play import Played, Tried
+from airfeel.experiment.league.play import Played
 from airfeel.experiment.league.rules import League, Point
 from airfeel.experiment.league.standings import Place, percent, standings, words
+from airfeel.experiment.league.tuned import Tried
 
 _RUNS = ("contender", "slots", "seed", "accuracy", "rounds", "resource_blocks", "joules", "end")
 
 
 def write(league: League, tried: Sequence[Tried], played: Sequence[Played], out: Path) -> None:
-    """league.md, runs.csv, tuning.csv and league.png into a folder."""
+    """league.md, runs.csv and league.png into a folder, beside the tuning.csv that is there."""
     out.mkdir(parents=True, exist_ok=True)
     table = standings(played)
     text = markdown(league, tried, played, table)
     atomic.write(out / "league.md", text.encode())
     atomic.write(out / "runs.csv", _runs(played).encode())
-    atomic.write(out / "tuning.csv", _tuning(tried).encode())
     draw(played, out / "league.png")
 
 
@@ -117,21 +117,6 @@ def _runs(played: Sequence[Played]) -> str:
         for p in played
     ]
     return _csv(_RUNS, rows)
-
-
-def _tuning(tried: Sequence[Tried]) -> str:
-    rows: list[dict[str, str | int]] = [
-        {
-            "contender": t.label,
-            "slots": t.slots,
-            "settings": json.dumps(t.point, sort_keys=True),
-            "accuracies": " ".join(f"{a:.6g}" for a in t.accuracies),
-            "mean": "" if math.isnan(t.mean) else f"{t.mean:.6g}",
-            "chosen": int(t.chosen),
-        }
-        for t in tried
-    ]
-    return _csv(("contender", "slots", "settings", "accuracies", "mean", "chosen"), rows)
 
 
 def _csv(columns: Sequence[str], rows: Sequence[dict[str, str | int]]) -> str:

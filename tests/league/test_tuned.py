@@ -1,0 +1,93 @@
+"""What tuning has found is kept as a file, and taken from it in place of tuning again."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from airfeel.cli import app
+from airfeel.errors import BadInput
+from airfeel.experiment.league.rules import read_league
+from airfeel.experiment.league.tuned import Tried, read_tuning, write_tuning
+
+TEXT = """
+base = "digits"
+slots = [3000]
+seeds = [0]
+set = {"training.rounds" = 2, "training.local_steps" = 1}
+[tuning]
+seeds = [9]
+points = 4
+[contenders.air]
+scheme = "tcs-h"
+try = {"radio.power_scalar" = [1e-4, 0.5], "scheme.mask" = ["top", {name = "fair-k", large = 0.5}]}
+[contenders.top]
+scheme = "top-k"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def league(file):
+    return read_league(str(file))
+
+
+def found(league, best=2):
+    """As if every point of `air` had been tried, and one of them was best."""
+    air, top = league.contenders
+    tried = [Tried("air", 3000, p, (0.5 + 0.1 * i,), i == best) for i, p in enumerate(air.points)]
+    return [*tried, Tried("top", 3000, top.points[0], (), True)]
+
+
+def test_what_is_written_is_read(league, tmp_path):
+    write_tuning(found(league), tmp_path / "deep" / "tuning.csv")
+    assert read_tuning(league, tmp_path / "deep" / "tuning.csv") == found(league)
+
+
+def test_of_contenders_that_do_not_play_nothing_is_read(league, tmp_path):
+    write_tuning(found(league), tmp_path / "tuning.csv")
+    some = read_tuning(league.narrowed(["top"]), tmp_path / "tuning.csv")
+    assert [t.label for t in some] == ["top"]
+
+
+def test_a_league_plays_with_what_a_file_chose_and_tunes_nothing(file, league, tmp_path):
+    write_tuning(found(league, best=1), tmp_path / "known.csv")
+    told = ["--tuned", str(tmp_path / "known.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["league", str(file), *told])
+    assert result.exit_code == 0, result.output
+    assert "tuning:" not in result.output
+    assert not (tmp_path / "out" / "tuning").exists()
+    page = (tmp_path / "out" / "league.md").read_text("utf-8")
+    assert '`radio.power_scalar` = 0.0001, `scheme.mask` = {"name": "fair-k", "large": 0.5}' in page
+    assert read_tuning(league, tmp_path / "out" / "tuning.csv") == found(league, best=1)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda text: "", "chooses 0 settings of air at 3000 slots"),
+        (lambda text: text.replace("top,", "bottom,"), "chooses 0 settings of top at 3000 slots"),
+        (lambda text: text.replace(",3000,", ",9000,"), "chooses 0 settings of air at 3000 slots"),
+        (lambda text: text.replace(",0.5,0\n", ",0.5,1\n"), "chooses 2 settings of air"),
+        (lambda text: text.replace("contender", "who"), "is not the tuning.csv of a league"),
+        (lambda text: text.replace(",3000,", ",many,"), "is not the tuning.csv of a league"),
+        (lambda text: text.replace("{", "<"), "is not the tuning.csv of a league"),
+    ],
+)
+def test_files_of_other_leagues_and_no_such_files_are_refused(league, tmp_path, spoil, why):
+    path: Path = tmp_path / "tuning.csv"
+    write_tuning(found(league), path)
+    path.write_text(spoil(path.read_text("utf-8")), "utf-8")
+    with pytest.raises(BadInput, match=why):
+        read_tuning(league, path)
+
+
+def test_a_file_that_is_not_there_is_told(league, tmp_path):
+    with pytest.raises(BadInput, match=r"nowhere\.csv: is not the tuning\.csv of a league"):
+        read_tuning(league, tmp_path / "nowhere.csv")
