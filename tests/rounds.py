@@ -1,4 +1,4 @@
-"""A round of any number of devices and sub-channels, for parts of the radio alone."""
+"""Rounds for parts of the radio alone, and rounds in which dice or updates are other ones."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -45,3 +45,23 @@ def noises(turn, count):
     """The same round again and again, each time with noise of its own."""
     for seed in range(count):
         yield dataclasses.replace(turn, streams=OtherNoise(turn.streams, seed))
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Local training whose updates are changed before anybody sees them."""
+
+    learn: object
+    change: object  # (turn, devices, delta) → delta
+
+    @property
+    def dice(self):
+        return self.learn.dice
+
+    @property
+    def block(self):
+        return self.learn.block
+
+    def __call__(self, turn, devices, dice):
+        delta, loss = self.learn(turn, devices, dice)
+        return self.change(turn, devices, delta), loss

@@ -17,6 +17,7 @@ from airfeel.experiment.build import build
 from airfeel.radio.air import spent_energy
 from airfeel.radio.shares import least_error, regularised_shares
 from airfeel.types import BadInput, Turn
+from rounds import Learning
 from small import play, play_small, small, turn_at
 
 NOISY = {"noise": 1e-2}
@@ -196,30 +197,14 @@ def test_a_device_that_can_send_nothing_is_active_and_keeps_all_of_its_update(tm
     assert torch.equal(now[3], deltas(setup, before)[3] + memory[3])
 
 
-@dataclasses.dataclass(frozen=True)
-class Breaking:
-    """Device 2 learns nonsense in round 2."""
-
-    learn: object
-
-    @property
-    def dice(self):
-        return self.learn.dice
-
-    @property
-    def block(self):
-        return self.learn.block
-
-    def __call__(self, turn, devices, dice):
-        delta, loss = self.learn(turn, devices, dice)
-        if turn.round == 2:
-            delta[devices == 2] = math.nan
-        return delta, loss
-
-
 def test_an_update_that_is_not_finite_is_dropped_and_the_mean_stays_over_all():
     setup = build(small("backlog", radio={"noise": 1e-30, "fading": "none"}))
-    broken = dataclasses.replace(setup.scheme, learn=Breaking(setup.scheme.learn))
+
+    def breaking(turn, devices, delta):
+        delta[(devices == 2) & (turn.round == 2)] = math.nan
+        return delta
+
+    broken = dataclasses.replace(setup.scheme, learn=Learning(setup.scheme.learn, breaking))
     (_, first, _, memory), (_, after, report, now) = play(
         dataclasses.replace(setup, scheme=broken), 2
     )

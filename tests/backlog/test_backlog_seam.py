@@ -14,6 +14,7 @@ from airfeel.round import play_round, start
 from airfeel.segments import by_value
 from airfeel.types import Turn
 from ridge import unchecked
+from rounds import Learning
 from small import play_small, small
 
 NOISE, PEAK, CUT = 1e-2, 3e-3, 0.2
@@ -138,35 +139,18 @@ def test_nothing_is_lost_by_lanes_peaks_truncation_or_weights(case):
     assert (weight.std() > 0.1) == (case == "weights")
 
 
-@dataclass(frozen=True)
-class Elsewhere:
-    """Learns in the first k entries before the first round, and in all others, or none, later."""
-
-    learn: object
-    k: int
-    at_all: bool
-
-    @property
-    def dice(self):
-        return self.learn.dice
-
-    @property
-    def block(self):
-        return self.learn.block
-
-    def __call__(self, turn, devices, dice):
-        delta, loss = self.learn(turn, devices, dice)
-        first, rest = delta[:, : self.k], delta[:, self.k :]
-        (rest if turn.round == 0 else first).zero_()
-        return delta if self.at_all else delta.zero_(), loss
-
-
 @pytest.mark.parametrize("at_all", [True, False])
 def test_where_nobody_has_anything_to_send_the_round_is_idle(at_all):
     """x = 0 on the mask, or everywhere: no slot, no energy, and everything waits."""
     setup = build(small("backlog", radio={"noise": NOISE}))
     k = setup.scheme.codec.k_global
-    scheme = replace(setup.scheme, learn=Elsewhere(setup.scheme.learn, k, at_all))
+
+    def elsewhere(turn, devices, delta):
+        """In the first k entries before the first round, and in all others, or none, later."""
+        (delta[:, k:] if turn.round == 0 else delta[:, :k]).zero_()
+        return delta if at_all else delta.zero_()
+
+    scheme = replace(setup.scheme, learn=Learning(setup.scheme.learn, elsewhere))
     for t, seen in enumerate(watched(replace(setup, scheme=scheme), 3), 1):
         before, after, report = seen["turn"].state, seen["after"], seen["report"]
         assert after.support.tolist() == list(range(k))

@@ -38,6 +38,6 @@ class Noted(dict[str, Any]):
         self.unread.clear()
         return {**self}.items()
 
-    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # typed closer in a dict
         self.unread.clear()
         return {**self}.values()
