@@ -89,5 +89,5 @@ def test_files_of_other_leagues_and_no_such_files_are_refused(league, tmp_path, 
 
 
 def test_a_file_that_is_not_there_is_told(league, tmp_path):
-    with pytest.raises(BadInput, match=r"nowhere\.csv: is not the tuning\.csv of a league"):
+    with pytest.raises(BadInput, match=r"nowhere\.csv: cannot be read \(No such file"):
         read_tuning(league, tmp_path / "nowhere.csv")

@@ -39,8 +39,10 @@ def summarise(
     played = columns["round"] > 0
     measured = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
     energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
-    whole = float(state.spent.sum())  # also of who pays and is not heard: reports, pilots, training
-    energy = energy if math.isclose(energy, whole, rel_tol=1e-9) else whole
+    # Who is not heard may pay, too: for reports, pilots, training. Where nobody did, the sum over
+    # rows stays, whose last digits stored runs have.
+    spent = float(state.spent.sum())
+    energy = energy if math.isclose(energy, spent, rel_tol=1e-9) else spent
     numbers = {
         "test_accuracy": accuracy,
         "test_loss": loss,

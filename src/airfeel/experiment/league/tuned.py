@@ -87,5 +87,7 @@ def _rows(path: Path) -> list[tuple[str, int, str, tuple[float, ...], bool]]:
                 )
                 for row in csv.DictReader(file)
             ]
-    except (OSError, KeyError, TypeError, AttributeError, ValueError, csv.Error) as error:
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
+    except (KeyError, TypeError, AttributeError, ValueError, csv.Error) as error:
         raise BadInput(f"{path}: is not the tuning.csv of a league ({error!r})") from error
