@@ -153,6 +153,9 @@ BY_CLASSES = ["--set", "data.partition=classes", "--set"]
             "data.classes_per_device",
         ),
         (["run", "digits-tcs-h", "--seed", "-3"], "run.seed = -3"),
+        (["run", "digits-tcs-h", "--rounds", "3"], "--rounds: is a setting, not an option; must"),
+        (["compare", "--learning-rate=3"], "must be --set training.learning_rate=…"),
+        (["run", "x", "--alpha", "1"], "must be --set data.alpha=… or --set radio.alpha=…"),
         (["compare", "--seeds", "4..0"], "--seeds '4..0'"),
         (["compare", "--seeds", "a,b"], "--seeds 'a,b'"),
         (["compare", "--seeds", "1,1"], "--seeds '1,1'"),
@@ -176,6 +179,17 @@ def test_bad_calls(monkeypatch, capsys, tmp_path, arguments, words):
     monkeypatch.chdir(tmp_path)
     assert words in fails(monkeypatch, capsys, *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "x", "--round", "3"], ["report", "x", "--rounds", "3"]]
+)
+def test_options_that_are_no_settings_of_a_command_are_unknown(monkeypatch, capsys, arguments):
+    monkeypatch.setattr(sys, "argv", ["airfeel", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert f"No such option: {arguments[2]}" in capsys.readouterr().err
 
 
 def test_missing_data_set_names_the_commands(monkeypatch, capsys, tmp_path):

@@ -57,6 +57,33 @@ COMMANDS = {
 }
 
 
+class _Settable(TyperCommand):
+    """A command that knows settings: one that is given as an option is told how to be given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As ever; click's error for an unknown option names it."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            option = getattr(error, "option_name", "")
+            keys = _settings(option.lstrip("-").replace("-", "_")) if self._sets() else []
+            if not keys:
+                raise
+            ways = " or ".join(f"--set {key}=…" for key in keys)
+            raise BadInput(f"{option}: is a setting, not an option; must be {ways}") from None
+
+    def _sets(self) -> bool:
+        return any("--set" in param.opts for param in self.params)
+
+
+def _settings(name: str) -> list[str]:
+    """All settings of that name, with their sections."""
+    from airfeel.experiment.config import Experiment
+
+    sections = Experiment.model_fields.items()
+    return [f"{s}.{name}" for s, f in sections if name in type(f.default).model_fields]
+
+
 class _Late(TyperGroup):
     """Commands by their names and lines; one that is called is imported then."""
 
@@ -77,7 +104,7 @@ def find(name: str) -> Any:
     found = getattr(importlib.import_module(f"airfeel.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name)(found)
+        alone.command(name, cls=_Settable)(found)
         found = alone
     command = typer.main.get_command(found)
     command.name = name
