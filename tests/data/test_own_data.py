@@ -183,6 +183,16 @@ def test_labels_that_are_seldom_meant_are_told(labels: np.ndarray, words: str) -
         from_arrays(X, labels, X, labels, classes=9)  # whoever says how many means it
 
 
+def test_channels_that_come_last_are_told() -> None:
+    x = np.zeros((10, 8, 6, 3), np.uint8)
+    told = r"train_x is \(10, 8, 6, 3\), taken as 8 channels of 6 × 3 pixels; where channels come"
+    with pytest.warns(UserWarning, match=told):
+        from_arrays(x, Y, x, Y)
+    first = x.transpose(0, 3, 1, 2)  # warnings are errors
+    assert from_arrays(first, Y, first, Y).shape == (3, 8, 6)
+    assert from_arrays(x[:, :, :1], Y, x[:, :, :1], Y).shape == (8, 1, 3)
+
+
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_every_fifth_of_each_class_is_for_testing(labels: list[int]) -> None:
     y = np.array(labels, int)

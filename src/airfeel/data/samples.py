@@ -16,6 +16,7 @@ from airfeel.types import Dataset
 Array = np.ndarray | Tensor
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 _FORMS = "[S], [S F], [S H W] or [S C H W]"
+_FEW = 4  # channels of an image, at most
 _AXES = {1: (1, 1, 1), 2: (1, 1), 3: (1,), 4: ()}  # put behind S to make [S C H W]
 
 
@@ -67,6 +68,7 @@ def dataset(samples: Samples, name: str, *, standardise: bool, blame: str) -> Da
     nothing = torch.zeros(x[0].shape[1], dtype=torch.float64)
     data = Dataset(name, x[0], y[0], x[1], y[1], classes, nothing, nothing + 1 / unit)
     check(data, blame)
+    _warn_of_axes(x[0], f"{blame}: train_x")
     if samples.classes is None:
         _warn(y[0], classes, f"{blame}: train_y")
     shift, scale = standard(x[0]) if standardise else (data.shift, data.scale)
@@ -186,6 +188,15 @@ def _tensor(values: Array, blame: str, legal: str, *, whole: torch.dtype) -> Ten
 
 def _is_whole(dtype: np.dtype, whole: torch.dtype) -> bool:
     return dtype == np.uint8 if whole == torch.uint8 else dtype.kind in "iub"
+
+
+def _warn_of_axes(x: Shaped[Tensor, "S C H W"], blame: str) -> None:
+    """Say where channels seem to come last: models that flatten would train all the same."""
+    channels, height, width = x.shape[1:]
+    if width <= _FEW < min(channels, height):
+        told = f"is {tuple(x.shape)}, taken as {channels} channels of {height} × {width} pixels"
+        hint = "where channels come last, give x.transpose(0, 3, 1, 2)"
+        warnings.warn(f"{blame} {told}; {hint}", stacklevel=4)
 
 
 def _warn(y: Tensor, classes: int, blame: str) -> None:
