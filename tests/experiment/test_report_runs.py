@@ -15,6 +15,7 @@ from airfeel.experiment.report.data import comparison, page_data
 from airfeel.experiment.report.page import page
 from airfeel.experiment.report.summary import markdown
 from airfeel.experiment.report.write import write
+from airfeel.experiment.runner import run
 from airfeel.experiment.standing import lines
 from airfeel.experiment.store import fingerprint
 from airfeel.types import BadInput
@@ -79,6 +80,15 @@ def test_an_unfinished_run_is_reported_as_such(one):
     facts = comparison(groups)["groups"][0]["runs"][0]
     assert (facts["stopped"], facts["rounds"]) == ("not finished", 12)
     assert "not finished" in page(groups)
+
+
+def test_a_budget_without_room_for_a_round_is_told(tmp_path):
+    for scheme in ("tcs-h", "top-k"):  # warnings are errors
+        run(load(f"digits-{scheme}", ["budget.slots=400", "run.seed=0"]), tmp_path / scheme)
+    groups, _ = runs.load([tmp_path])
+    assert [int(r.columns["round"][-1]) for r in groups["top-k"]] == [0]
+    assert page(groups)
+    assert re.search(r"top-k is \d+.\d points behind \(its budget has no room", markdown(groups))
 
 
 @pytest.mark.parametrize(

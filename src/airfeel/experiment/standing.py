@@ -164,6 +164,8 @@ def _behind(first: Line, line: Line, judge: Judge) -> str:
     times = line.blocks / max(first.blocks, 1.0)
     if judge.by == "final" and abs(times - 1.0) > _ALIKE:
         cost = f", with {times:.2g} times the blocks"
+    if not line.rounds:
+        cost += " (its budget has no room for one round)"
     if f"{abs(100 * gap):.1f}" == "0.0":
         return f"{line.label} is level{_interval(line, judge, -1.0)}{cost}"
     return f"{line.label} is {-100 * gap:.1f} points behind{_interval(line, judge, -1.0)}{cost}"

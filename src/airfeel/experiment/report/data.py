@@ -11,13 +11,7 @@ import numpy as np
 from airfeel.experiment.figures import Band
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge, ended, shared, spent
-from airfeel.experiment.readings import (
-    accuracy_at,
-    column,
-    mean_and_spread,
-    over_seeds,
-    round_mean,
-)
+from airfeel.experiment.readings import accuracy_at, mean_and_spread, over_seeds, round_mean
 from airfeel.experiment.report import Json
 from airfeel.experiment.report.arithmetic import backend, computed_by
 from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach, thin
@@ -193,7 +187,7 @@ def _spent_joules(runs: list[Run], limit: int) -> dict[str, Json]:
 
 def _slots(runs: list[Run], name: str) -> float | int | None:
     """Mean slots per round."""
-    return _number(float(np.mean([column(run, name)[1:].mean() for run in runs])))
+    return _number(float(np.mean([round_mean(run, name) for run in runs])))
 
 
 def _devices(runs: list[Run]) -> dict[str, Json]:

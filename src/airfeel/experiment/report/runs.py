@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from airfeel.experiment.groups import Groups, group
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
@@ -30,7 +28,7 @@ def find(places: Sequence[Path]) -> list[Path]:
 def read(folder: Path) -> Run:
     """A run as far as it got; the summary is empty if it is not finished."""
     run = open_run(folder)
-    fault = _fault(run.columns)
+    fault = _fault(run)
     if fault:
         raise BadInput(f"{folder}/rounds.csv: {fault}")
     return run
@@ -67,10 +65,10 @@ def lacks(groups: Groups) -> list[str]:
     ]
 
 
-def _fault(columns: dict[str, np.ndarray]) -> str | None:
-    """What keeps rows from being reported on."""
-    if len(columns["round"]) < 2:
+def _fault(run: Run) -> str | None:
+    """What keeps a run from being reported on; one whose budget had no room for a round is none."""
+    if len(run.columns["round"]) < 2 and run.summary.get("rounds") != 0:
         return "holds no round yet"
-    if math.isnan(columns["test_accuracy"][0]):
+    if math.isnan(run.columns["test_accuracy"][0]):
         return "has no test accuracy to report on (regression?)"
     return None
