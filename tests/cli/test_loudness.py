@@ -154,3 +154,16 @@ def test_a_league_that_is_quiet_does_not_count_its_runs(capsys, tmp_path):
         league._Told()("tuning", work)
         LOUDNESS.reset(before)
         assert capsys.readouterr().out == said
+
+
+def test_a_league_says_how_long_the_rest_takes_at_the_pace_so_far(monkeypatch, capsys, tmp_path):
+    work = Sweep([Trial(str(i), small(), tmp_path / str(i)) for i in range(10)])
+    told, clock = league._Told(), iter((0.0, 240.0, 600.0))
+    monkeypatch.setattr(league.time, "monotonic", lambda: next(clock))
+    for done in (2, 4, 10):  # two were there before
+        for i in range(done):
+            (tmp_path / str(i)).mkdir(exist_ok=True)
+            (tmp_path / str(i) / "summary.json").touch()
+        told("playing", work)
+    said = "2 of 10 runs", "4 of 10 runs, some 12 minutes to go", "10 of 10 runs"
+    assert capsys.readouterr().out == "".join(f"playing: {each}\n" for each in said)

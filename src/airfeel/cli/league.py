@@ -1,5 +1,6 @@
 """airfeel league."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -89,6 +90,7 @@ class _Told:
         self._console = Console(quiet=LOUDNESS.get().quiet)
         self._said: tuple[str, int] = ("", -1)
         self._each: dict[str, Callable[[Sweep], None]] = {}
+        self._begun: dict[str, tuple[float, int]] = {}  # when, and with how many runs done before
 
     def __call__(self, what: str, sweep: Sweep) -> None:
         total = len(sweep.trials)
@@ -97,7 +99,15 @@ class _Told:
         step = 10 * done // max(total, 1)
         if total and (what, step) != self._said:
             self._said = (what, step)
-            self._console.print(f"{what}: {done} of {total} runs", highlight=False)
+            text = f"{what}: {done} of {total} runs{self._to_go(what, done, total)}"
+            self._console.print(text, highlight=False)
+
+    def _to_go(self, what: str, done: int, total: int) -> str:
+        """How long the rest would take at the pace so far, where that is some minutes."""
+        now = time.monotonic()
+        begun, before = self._begun.setdefault(what, (now, done))
+        minutes = (now - begun) / 60 / max(done - before, 1) * (total - done)
+        return f", some {minutes:.0f} minutes to go" if minutes >= 1 else ""
 
 
 def _shown(slots: int, places: list[Place]) -> Table:
