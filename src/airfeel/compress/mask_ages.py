@@ -54,7 +54,8 @@ class FairK(Aged):
     """The largest entries, and beside them those that waited longest: FAIR-k (arXiv:2512.19103).
 
     k_m = round(large·K) entries by size, K − k_m by age among the others; ties as in AgeTop-k. No
-    entry waits longer than ⌈D/(K − k_m)⌉ rounds. The share of 0.75 is our choice.
+    entry waits longer than ⌈D/(K − k_m)⌉ rounds. The share of 0.75 is our choice; the
+    paper is known from its abstract.
     """
 
     large: Annotated[Share, about("share of the mask that goes by size")] = 0.75

@@ -20,10 +20,11 @@ class Fast:
 
     Shi et al. 2021 (arXiv:2007.07174, 1911.00856): from nobody on, the device joins after which
     U(S), the slots of the round as `plan` makes it, is smallest (ties: lower index), until
-    U(S)·(1 + κ/|S|) rises for the first time; the set before is taken. That rounds are needed as
-    1 + κ/|S| is this project's choice: the papers' own bound is not known here. κ → ∞ looks at
-    devices per slot as the thrifty rule does; κ = 0 hears the fastest alone. Above 64 devices they
-    join in order of capacity. Numbers that devices report are charged of those who joined.
+    U(S)·(1 + κ/|S|) rises for the first time; the set before is taken. The greedy order is known
+    from the papers' abstracts; that rounds are needed as 1 + κ/|S| is this project's choice: the
+    papers' own bound is not known here. κ → ∞ looks at devices per slot as the thrifty rule does;
+    κ = 0 hears the fastest alone. Above 64 devices they join in order of capacity. Numbers that
+    devices report are charged of those who joined.
 
     plan: says who can speak at all, and how.
     """

@@ -26,10 +26,11 @@ def cotaf(s: Settings) -> Scheme:
 
     All D entries of Δ by air at σ_t² = p_t·g_th·min ḡ_n, p_t = min budget_n/max ‖Δ_n‖²
     (`Precoded`): as updates shrink, devices speak up, and the noise in ĝ, σ0²/(σ_t·count)², falls
-    with them. Under η_t ∝ 1/t the gap to the optimum falls like 1/t. Nobody ever spends more than
-    its budget. ⌈D/M⌉ slots, no bits; one number of each device, its norm, is side information. Use
-    it where noise is the limit and updates shrink. Its threshold and its estimate of E‖Δ‖² were
-    not to be had: `threshold`, `norm`.
+    with them. Under η_t ∝ 1/t the gap to the optimum falls like 1/t. With `norm` = "now" nobody
+    spends more than its budget. ⌈D/M⌉ slots, no bits; one number of each device, its norm, is side
+    information. Use it where noise is the limit and updates shrink. The idea is known from its
+    abstract, p_t and σ_t from memory; its threshold and its estimate of E‖Δ‖² were not to be had:
+    `threshold`, `norm`.
     """
     own = s.read(Options)
     policy = Precoded(own.threshold, own.norm, own.bound, learn=s.learn)

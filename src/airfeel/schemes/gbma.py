@@ -15,8 +15,8 @@ def gbma(s: Settings) -> Scheme:
     ĝ = y/(σ_t·N_t·E h). Nobody is silent and nobody exceeds its budget; fading stays in the sum as
     noise that falls with the number of devices, and mean gains weigh the devices. ⌈D/M⌉ slots, no
     bits, no memory; one number of each device, its norm, is side information. Use it where many
-    devices know their phase alone. The rule for σ_t is this project's; the paper's text was not
-    at hand.
+    devices know their phase alone. The rule for σ_t is from memory; the paper's text was not at
+    hand.
     """
     s.read(NoOptions)
     return over_the_air(s, "gbma", Whole(s.memory_or(NoMemory())), Flat())

@@ -48,8 +48,9 @@ def ef_obda(s: Settings) -> Scheme:
     """OBDA with error feedback (arXiv:2303.11319): x = Δ + λe, e ← x − (‖x‖₁/D)·sgn x where heard.
 
     On the air it is `obda`, at the same ⌈D/M⌉ slots and no bits; what the sign does not tell, and
-    what was truncated, stays in e. Use it in place of `obda` where devices can remember. The scale
-    of the memory and its power control are this project's reading.
+    what was truncated, stays in e. Use it in place of `obda` where devices can remember. The
+    paper is known from its abstract: the scale of the memory, λ = 1 and its power control are this
+    project's reading.
     """
     own = s.read(Remembering)
     memory = s.memory_or(ErrorMemory(own.strength, "add"))
