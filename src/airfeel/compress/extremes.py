@@ -29,12 +29,19 @@ def one_sided(x: Float64[np.ndarray, "D"], entries: int) -> tuple[np.ndarray, fl
     >>> one_sided(np.array([3.0, -1.0, 0.5, -1.5]), 2)
     (array([0, 2]), 1.75)
     """
-    high = np.argsort(-x, kind="stable")[:entries]
-    low = np.argsort(x, kind="stable")[:entries]
+    high, low = _smallest(-x, entries), _smallest(x, entries)
     high, low = high[x[high] > 0], low[x[low] < 0]
     up = float(x[high].mean()) if len(high) else 0.0
     down = float(-x[low].mean()) if len(low) else 0.0
     return (np.sort(high), up) if up > down else (np.sort(low), -down)
+
+
+def _smallest(x: Float64[np.ndarray, "D"], count: int) -> Int64[np.ndarray, "_"]:
+    """Places of the smallest entries, smallest first, ties to the lower; only they are sorted."""
+    if not 0 < count < len(x):
+        return np.argsort(x, kind="stable")[:count]
+    among = np.flatnonzero(~(x > np.partition(x, count - 1)[count - 1]))
+    return among[np.argsort(x[among], kind="stable")[:count]]
 
 
 @dataclass(frozen=True)
