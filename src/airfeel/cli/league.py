@@ -86,7 +86,8 @@ def _budgets(text: str | None) -> list[int] | None:
 class _Told:
     """A line whenever a tenth of the runs has been done; with -v, and in a log file, each round."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._console = Console(quiet=LOUDNESS.get().quiet)
         self._said: tuple[str, int] = ("", -1)
         self._each: dict[str, Callable[[Sweep], None]] = {}
@@ -104,7 +105,7 @@ class _Told:
 
     def _to_go(self, what: str, done: int, total: int) -> str:
         """How long the rest would take at the pace so far, where that is some minutes."""
-        now = time.monotonic()
+        now = self._clock()
         begun, before = self._begun.setdefault(what, (now, done))
         minutes = (now - begun) / 60 / max(done - before, 1) * (total - done)
         return f", some {minutes:.0f} minutes to go" if minutes >= 1 else ""
