@@ -158,11 +158,13 @@ def test_a_league_that_is_quiet_does_not_count_its_runs(capsys, tmp_path):
 
 def test_a_league_says_how_long_the_rest_takes_at_the_pace_so_far(capsys, tmp_path):
     work = Sweep([Trial(str(i), small(), tmp_path / str(i)) for i in range(10)])
+    before = LOUDNESS.set(Loudness())
     told = league._Told(iter((0.0, 240.0, 600.0)).__next__)
     for done in (2, 4, 10):  # two were there before
         for i in range(done):
             (tmp_path / str(i)).mkdir(exist_ok=True)
             (tmp_path / str(i) / "summary.json").touch()
         told("playing", work)
+    LOUDNESS.reset(before)
     said = "2 of 10 runs", "4 of 10 runs, some 12 minutes to go", "10 of 10 runs"
     assert capsys.readouterr().out == "".join(f"playing: {each}\n" for each in said)
