@@ -166,5 +166,5 @@ def test_a_league_says_how_long_the_rest_takes_at_the_pace_so_far(capsys, tmp_pa
             (tmp_path / str(i) / "summary.json").touch()
         told("playing", work)
     LOUDNESS.reset(before)
-    said = "2 of 10 runs", "4 of 10 runs, some 12 minutes to go", "10 of 10 runs"
+    said = "2 of 10 runs", "4 of 10 runs, about 12 min to go", "10 of 10 runs"
     assert capsys.readouterr().out == "".join(f"playing: {each}\n" for each in said)

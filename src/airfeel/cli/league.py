@@ -108,7 +108,7 @@ class _Told:
         now = self._clock()
         begun, before = self._begun.setdefault(what, (now, done))
         minutes = (now - begun) / 60 / max(done - before, 1) * (total - done)
-        return f", some {minutes:.0f} minutes to go" if minutes >= 1 else ""
+        return f", about {minutes:.0f} min to go" if minutes >= 1 else ""
 
 
 def _shown(slots: int, places: list[Place]) -> Table:
