@@ -3,6 +3,7 @@
     python benchmarks/speed.py                    all sections, a quarter of an hour or more
     python benchmarks/speed.py --quick            fewer turns, a few minutes
     python benchmarks/speed.py --only cnn,peers   some of cnn, peers, looks, digits, …
+    python benchmarks/speed.py --only peers --steps 1     one round's length alone, some minutes
     python benchmarks/speed.py --out F            writes the tables to F as well (Markdown)
 
 Every contender is a process of its own, and contenders take turns: what counts is the ratio within
@@ -105,8 +106,8 @@ def weights(data: Dataset, steps: int) -> torch.Tensor:
     return theta
 
 
-def cnn(bench: Bench, with_peers: bool) -> None:
-    """The paper's CNN, N = 20, batch 64."""
+def cnn(bench: Bench, with_peers: bool, only: int | None) -> None:
+    """The paper's CNN, N = 20, batch 64; with `only`, of so many steps and untrained alone."""
     data = photographs()
     bench.say("## The paper's CNN, N = 20, batch 64", "")
     bench.say(
@@ -118,6 +119,8 @@ def cnn(bench: Bench, with_peers: bool) -> None:
     for label, steps in (("at initialisation", 0), (f"after {long} steps of SGD", long)):
         work = bench.work(f"cnn-{steps}", data, weights(data, steps))
         for h, rounds in ((10, 1), (1, 5))[: 1 if steps else 2]:
+            if only is not None and (steps or h != only):
+                continue
             one_cnn(bench, f"H = {h}, {label}", work, h, rounds, with_peers and not steps)
 
 
@@ -295,6 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default=",".join(SECTIONS), help=f"some of {', '.join(SECTIONS)}")
     parser.add_argument("--quick", action="store_true", help="fewer turns")
+    parser.add_argument("--steps", type=int, choices=(1, 10), help="H of cnn and peers, one alone")
     parser.add_argument("--out", type=Path, help="write the tables here as well")
     parser.add_argument("--log", type=Path, help="what contenders print; left out: nowhere")
     args = parser.parse_args()
@@ -306,7 +310,7 @@ def main() -> None:
         bench = Bench(Path(folder), log, args.quick)
         bench.say(*about())
         if {"cnn", "peers"} & set(wanted):
-            cnn(bench, "peers" in wanted)
+            cnn(bench, "peers" in wanted, args.steps)
         for section in (looks, digits, scaling, profile):
             if section.__name__ in wanted:
                 section(bench)
