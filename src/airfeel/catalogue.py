@@ -127,7 +127,7 @@ class Catalogue(Mapping[str, Entry]):
             self._check_part(part, f"{key} = {quote(name)}")
         return part
 
-    def _check_part(self, part: object, blame: str) -> None:
+    def _check_part(self, part: Any, blame: str) -> None:
         """Refuse what has not the members of the Protocol, or cannot be called as it is."""
         wanted, protocol = self.makes.partition(":")[2], _found(self.makes)
         if not isinstance(part, protocol):
@@ -136,7 +136,7 @@ class Catalogue(Mapping[str, Entry]):
             raise BadInput(f"{blame}: must make a {wanted}, made {type(part).__name__}{more}")
         asked = _called_with(protocol)
         try:
-            inspect.signature(part).bind(  # type: ignore[arg-type]  # where it asks, it is called
+            inspect.signature(part).bind(
                 *(p.name for p in asked if p.kind is not p.KEYWORD_ONLY),
                 **{p.name: None for p in asked if p.kind is p.KEYWORD_ONLY},
             )
@@ -167,11 +167,10 @@ def _called_with(protocol: type) -> list[inspect.Parameter]:
     return [] if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in asked) else asked
 
 
-def _found(where: str) -> type:
+def _found(where: str) -> Any:
     """The Protocol that is told as text, imported when a part is made."""
     module, _, attribute = where.partition(":")
-    protocol: type = getattr(importlib.import_module(module), attribute)
-    return protocol
+    return getattr(importlib.import_module(module), attribute)
 
 
 def name_of(choice: Choice) -> str:

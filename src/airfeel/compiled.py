@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -124,9 +124,9 @@ class Kernel:
             raise BuildError(f"cannot load {path}: {error}") from error
         functions: dict[str, Callable[..., float]] = {}
         for name, (result, arguments) in self.signatures.items():
-            function = library[f"airfeel_{name}"]
+            function: Any = library[f"airfeel_{name}"]
             function.restype = result
-            function.argtypes = arguments  # type: ignore[assignment]  # a `from_param` is enough
+            function.argtypes = arguments
             functions[name] = function
         return functions
 

@@ -1,6 +1,6 @@
 """Options that note which of them were read, so that a misspelt one does not pass unheard."""
 
-from collections.abc import ItemsView, Iterator, ValuesView
+from collections.abc import Iterator
 from typing import Any
 
 from airfeel.catalogue import Table
@@ -34,10 +34,10 @@ class Noted(dict[str, Any]):
         self.unread.clear()
         return super().__iter__()
 
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # typed closer in a dict
+    def items(self) -> Any:
         self.unread.clear()
         return {**self}.items()
 
-    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # typed closer in a dict
+    def values(self) -> Any:
         self.unread.clear()
         return {**self}.values()
