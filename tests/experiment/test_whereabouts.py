@@ -25,12 +25,14 @@ def planned(folder, rounds=6, names=("tcs-h", "top-k"), **more):
     return running.trials(curves, [0], 1.0, folder, **more)
 
 
-def store(trial, rounds, seconds, *, end=""):
-    """Rows of so many rounds that took so long each, with a look in every second one."""
+def store(trial, rounds, seconds, *, end="", pause=0.0):
+    """Rows of so many rounds that took so long each, with a look in every second one.
+
+    pause: how long the last one took beside.
+    """
     trial.folder.mkdir(parents=True)
-    rows = [
-        f"{t},{'' if t % 2 else 0.5 + t / 1000},{seconds if t else ''}" for t in range(rounds + 1)
-    ]
+    took = ["", *[seconds] * (rounds - 1), seconds + pause]
+    rows = [f"{t},{'' if t % 2 else 0.5 + t / 1000},{took[t]}" for t in range(rounds + 1)]
     text = "\n".join(["round,test_accuracy,seconds", *rows]) + "\n" + end
     (trial.folder / "rounds.csv").write_text(text, "utf-8")
 
@@ -52,6 +54,22 @@ def test_each_curve_has_a_line_that_says_where_it_is_and_when_it_will_be_done(tm
         "fedavg seed 0  waiting, 0 of 100 rounds, 100 min to go, done about 2030-01-01 15:10",
     ]
     assert not third.begun
+
+
+def test_a_run_that_ended_by_itself_says_why(tmp_path):
+    (trial,) = planned(tmp_path, 100, ("tcs-h",))
+    store(trial, 40, 1.0)
+    (trial.folder / "summary.json").write_text('{"reason": "stalled"}', "utf-8")
+    assert whereabouts.whereabouts([trial], NOW) == [
+        "tcs-h seed 0  round 40 of 100, accuracy 54.00%, done (stalled)"
+    ]
+
+
+def test_a_pause_in_the_midst_of_a_round_does_not_move_the_end_by_hours(tmp_path):
+    (trial,) = planned(tmp_path, 600, ("tcs-h",))
+    store(trial, 200, 60.0, pause=7200.0)  # stopped for two hours, 400 rounds to go
+    (line,) = whereabouts.whereabouts([trial], NOW)
+    assert line.endswith("7.0 h to go, done about 2030-01-01 18:58")  # 400 · 60 s · 209/200
 
 
 def test_within_a_budget_each_line_tells_whether_its_share_is_enough(tmp_path):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WINDOWS, _FEW = 200, 60
+_MUCH_LONGER = 3  # times the rounds of the shortest run: then the axis of rounds is logarithmic
 _DPI = 160
 # Colours of Okabe and Ito by scheme; variants of one scheme differ in shade and dashes.
 _STROKES = {
@@ -138,8 +139,11 @@ def starvation_figure(groups: Groups) -> "Figure":
             curve = each_round([_with_asked(r) for r in runs], "asked", _FEW)[0]
             asked.plot(curve.x, curve.mean, color=colour)  # no band: it may not reach 0 here
     asked.axhline(1.0, color=RULE, ls="--", lw=1.0)
-    for axes in (heard, asked, learnt):  # a much longer run would press the others together
-        axes.set_xlim(0, min(max(ends), 3 * min(ends)))
+    for axes in (heard, asked, learnt):
+        if max(ends) > _MUCH_LONGER * min(ends):  # it would press the others together
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(0, max(ends))
     heard.set(xlabel="rounds", title="devices heard")
     _devices_axis(heard, groups)
     asked.set(xlabel="rounds", title="P[g] needed / allowed, median device", yscale="log")

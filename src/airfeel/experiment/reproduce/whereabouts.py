@@ -13,9 +13,12 @@ import numpy as np
 from airfeel.experiment.pool import Trial
 from airfeel.experiment.reproduce.running import seconds_of
 from airfeel.experiment.rows import read_columns
+from airfeel.experiment.seals import read_summary
+from airfeel.experiment.summary import End
 from airfeel.types import BadInput
 
 _LAST = 200  # rounds that tell how long one takes
+_PAUSE = 10  # a round of more than so many medians was stopped on its way, and counts as so many
 _LOWEST = 19  # how nice a process can be
 
 
@@ -29,6 +32,7 @@ class Place:
     accuracy: float
     pace: float  # NaN before the first round
     state: str  # done, going on, waiting
+    end: str = ""  # why it ended, where not by its last round
 
 
 def place_of(trial: Trial) -> Place:
@@ -44,9 +48,18 @@ def place_of(trial: Trial) -> Place:
     seconds = rows["seconds"][1:][-_LAST:].astype(float) if "seconds" in rows else np.zeros(0)
     known = looks[~np.isnan(looks)]
     accuracy = float(known[-1]) if len(known) else math.nan
-    pace = float(np.nanmean(seconds)) if len(seconds) else math.nan
     state = "done" if trial.done else "going on" if round else "waiting"
-    return Place(label, round, rounds, accuracy, pace, state)
+    reason = str(read_summary(trial.folder).get("reason", ""))
+    end = "" if reason == End.ROUNDS else reason
+    return Place(label, round, rounds, accuracy, _pace(seconds), state, end)
+
+
+def _pace(seconds: np.ndarray) -> float:
+    """Mean seconds of a round, of which a pause in the midst of one tells nothing."""
+    known = seconds[~np.isnan(seconds)]
+    if not len(known):
+        return math.nan
+    return float(np.minimum(known, _PAUSE * np.median(known)).mean())
 
 
 def whereabouts(planned: Sequence[Trial], now: datetime, hours: float | None = None) -> list[str]:
@@ -95,7 +108,7 @@ def _endings(
     waiting = sum(place.state != "done" for place in places)
     for place, pace in zip(places, paces, strict=True):
         if place.state == "done":
-            yield "done"
+            yield f"done ({place.end})" if place.end else "done"
             continue
         own, share = (place.rounds - place.round) * pace, left / waiting
         spent = own if math.isnan(own) else min(own, share)

@@ -1,0 +1,49 @@
+"""What results/ says of the paper's curves is what its rows hold."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from airfeel.cli.reproduce import app
+from airfeel.experiment.rows import read_columns
+
+RESULTS = Path(__file__).parents[2] / "results"
+ROW = re.compile(r"^\| `([\w-]+)` \| (\d+) of \d+ \| (\w+) \|", re.MULTILINE)
+TOLD = {
+    name: (int(rounds), commit)
+    for name, rounds, commit in ROW.findall((RESULTS / "README.md").read_text("utf-8"))
+}
+
+
+def test_every_curve_that_is_kept_is_in_the_table():
+    kept = {path.parent.name for path in RESULTS.glob("*iid*/rounds.csv")}
+    assert kept
+    assert set(TOLD) == kept
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_the_table_says_how_far_a_curve_is_and_by_which_commit(name):
+    folder = RESULTS / name
+    facts = next(
+        folder / end for end in ("summary.json", "partial.json") if (folder / end).exists()
+    )
+    rounds, commit = TOLD[name]
+    assert read_columns(folder / "rounds.csv")["round"][-1] == rounds
+    assert json.loads(facts.read_text("utf-8"))["commit"].startswith(commit)
+
+
+@pytest.mark.parametrize(
+    ("which", "rows", "page"),
+    [("all", "", "claims.md"), ("noniid", "seeds", "seeds/claims-noniid.md")],
+)
+def test_the_claims_that_are_kept_are_those_that_the_rows_give(which, rows, page, tmp_path):
+    told = CliRunner().invoke(
+        app, [which, "--from", str(RESULTS / rows), "--out", str(tmp_path)], catch_exceptions=False
+    )
+    assert told.exit_code == 0
+    assert (tmp_path / f"claims-{which}.md").read_text("utf-8") == (RESULTS / page).read_text(
+        "utf-8"
+    )
