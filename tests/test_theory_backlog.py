@@ -16,7 +16,13 @@ from airfeel.round import play_round, start
 from airfeel.schemes import Settings
 from airfeel.schemes.backlog import backlog as made
 from airfeel.streams import Streams
-from airfeel.theory import convex_bound, longest_wait, memory_bound, smooth_bound
+from airfeel.theory import (
+    convex_bound,
+    longest_wait,
+    mean_loss_bound,
+    memory_bound,
+    smooth_bound,
+)
 from airfeel.types import BadInput, Turn
 from ridge import Case, Ridge, unchecked
 
@@ -233,6 +239,28 @@ def test_the_virtual_model_stays_below_the_convex_bound_and_gets_near(runs):
     assert allowed < first  # the bound says something
 
 
+@pytest.mark.parametrize("runs", ONE_STEP, indirect=True)
+def test_the_mean_loss_stays_below_its_bound(runs):
+    """In the mean over seeds; that the loss is strongly convex, too, is not made use of."""
+    seen, allowed = [], []
+    for run in runs:
+        least = run.problem.loss(run.problem.optimum)
+        seen.append(np.mean([run.problem.loss(w) - least for w in run.models]))
+        allowed.append(
+            mean_loss_bound(
+                smoothness=run.problem.smoothness,
+                learning_rate=run.rate,
+                devices=run.case.devices,
+                rounds=len(run.models),
+                distance2=run.distance2(run.models[0]),
+                variance=max(s2 for _, s2 in run.looks),
+                memory=max(float(np.linalg.norm(e)) for e in run.mean),
+                noise=run.noise,
+            )
+        )
+    assert np.mean(seen) <= np.mean(allowed) < 10 * np.mean(seen)  # and it says something
+
+
 def test_gradients_stay_below_the_smooth_bound(runs):
     seen, allowed = [], []
     for run in runs:
@@ -266,6 +294,8 @@ CONVEX = {
     "distance2": 1.0, "variance": 1.0, "memory": 0.1, "noise": 0.0,
 }  # fmt: skip
 
+PLAIN = {name: value for name, value in CONVEX.items() if name != "convexity"}
+
 
 @pytest.mark.parametrize(
     ("bound", "known", "name", "value"),
@@ -276,6 +306,10 @@ CONVEX = {
         (convex_bound, CONVEX, "learning_rate", 0.3),
         (convex_bound, CONVEX, "smoothness", 0.5),
         (convex_bound, CONVEX, "noise", np.nan),
+        (mean_loss_bound, PLAIN, "learning_rate", 0.3),
+        (mean_loss_bound, PLAIN, "learning_rate", 0.25),
+        (mean_loss_bound, PLAIN, "rounds", 0),
+        (mean_loss_bound, PLAIN, "variance", -1.0),
         (longest_wait, {"dim": 9, "k": 3}, "k", 10),
         (longest_wait, {"dim": 9, "k": 3}, "floor", 0.0),
         (longest_wait, {"dim": 9, "k": 3}, "fall", 1.5),
@@ -289,7 +323,11 @@ def test_illegal_arguments_are_named(bound, known, name, value):
 
 
 def test_bounds_grow_with_memory_and_noise():
-    for bound, known in ((smooth_bound, SMOOTH), (convex_bound, CONVEX)):
+    for bound, known in (
+        (smooth_bound, SMOOTH),
+        (convex_bound, CONVEX),
+        (mean_loss_bound, PLAIN),
+    ):
         for name in ("memory", "noise", "variance"):
             assert bound(**known | {name: known[name] + 1.0}) > bound(**known)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int, Shaped
 
-_LONGEST_WAIT = 128  # rounds, in the mean over entries: 100 to 200 were best where slots are few
+_LONGEST_WAIT = 128  # rounds, in the mean over entries: 40 to 160 are good where slots are few
 
 
 def air_slots(values: int, subchannels: int, lanes: int = 1) -> int:

@@ -31,9 +31,10 @@ CASES = {  # one backend each, and few enough of 7 devices that some actor has n
 }
 
 
-def settings(scheme="tcs-h", **run):
+def settings(scheme="tcs-h", options=None, **run):
     training = {"devices": 7, "rounds": 8} | CASES[scheme]
-    return small(scheme, training=training, scheme={"scheduled": 2}, run={"eval_every": 2} | run)
+    chosen = {"scheduled": 2, "options": options or {}}
+    return small(scheme, training=training, scheme=chosen, run={"eval_every": 2} | run)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,10 +98,14 @@ def kill(actor):
     os.kill(ray.get(actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)
 
 
-def test_a_killed_actor_is_survived(tmp_path, engines):
-    airfeel.run(settings(memory="bfloat16"), tmp_path / "local")
+@pytest.mark.parametrize(
+    ("scheme", "options"), [("tcs-h", {}), ("backlog", {"every": 4})], ids=["tcs-h", "backlog"]
+)
+def test_a_killed_actor_is_survived(tmp_path, engines, scheme, options):
+    """With `every` = 4 round 4, played twice, has the σ_t that was chosen in round 1."""
+    airfeel.run(settings(scheme, options, memory="bfloat16"), tmp_path / "local")
     run = {"actors": 2, "checkpoint_every": 3, "memory": "bfloat16"}
-    e = settings(engine="ray", **run)
+    e = settings(scheme, options, engine="ray", **run)
     murder = At(5, lambda: kill(engines[0]._actors[1]))
     with pytest.warns(UserWarning, match="a worker of the Ray cluster is lost.*back to round 3"):
         airfeel.run(e, tmp_path / "r", [murder])

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from airfeel.experiment.league.equal import at_equal, blocks, elsewhere, joules,
 from airfeel.experiment.league.play import Played, play
 from airfeel.experiment.league.rules import read_league
 from airfeel.experiment.league.standings import standings, words
+from airfeel.experiment.league.write import markdown
 from airfeel.experiment.pool import Pool, Trial
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
@@ -80,6 +82,11 @@ def test_runs_are_the_table_and_their_accuracies_those_of_the_final_models(playe
     for path in (folder / "runs").iterdir():
         summary = json.loads((path / "summary.json").read_text())
         assert f"{summary['test_accuracy']:.6g}" in {r["accuracy"] for r in rows}
+
+
+def test_where_no_seed_is_held_out_the_page_says_that_nothing_was_tuned(played):
+    league = replace(read_league(str(played[0] / "small.toml")), tuning_seeds=())
+    assert "Nothing was tuned." in markdown(league, [], [], {})
 
 
 def test_a_second_time_everything_is_reused(played):

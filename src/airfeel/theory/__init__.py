@@ -1,6 +1,12 @@
 """What is proven of the schemes, as functions: of TCS-H by its paper, of `backlog` in its page."""
 
-from airfeel.theory.backlog import convex_bound, longest_wait, memory_bound, smooth_bound
+from airfeel.theory.backlog import (
+    convex_bound,
+    longest_wait,
+    mean_loss_bound,
+    memory_bound,
+    smooth_bound,
+)
 from airfeel.theory.tcs_h import (
     Bound,
     contraction,
@@ -17,6 +23,7 @@ __all__ = [
     "convex_bound",
     "learning_rate",
     "longest_wait",
+    "mean_loss_bound",
     "memory_bound",
     "power_scalar",
     "smallest_a",

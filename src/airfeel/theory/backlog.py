@@ -150,6 +150,37 @@ def convex_bound(
     return left * distance2 + (1 - left) / zeta * added
 
 
+def mean_loss_bound(
+    *,
+    smoothness: float,
+    learning_rate: float,
+    devices: int,
+    rounds: int,
+    distance2: float,
+    variance: float,
+    memory: float,
+    noise: float,
+) -> float:
+    """Bound on mean_t E F(w_t) − F* over T rounds for F that is L-smooth and convex, H = 1.
+
+    (‖w_0 − w*‖²/(ηT) + 2L·B² + η·s²/N + V/η)/(1 − 2ηL), w* any minimum. All devices train in every
+    round and count the same, η is constant, and the model takes ĝ as it is. Arguments as those of
+    `convex_bound`, but η below 1/(2L).
+
+    >>> known = dict(smoothness=1, devices=10, variance=0, memory=0, noise=0)
+    >>> mean_loss_bound(learning_rate=0.25, rounds=100, distance2=1, **known)
+    0.08
+    """
+    left = 1.0 - _rate(learning_rate, 2, smoothness) * smoothness
+    if left == 0.0:
+        raise BadInput(f"learning_rate = {learning_rate}: must be below {0.5 / smoothness:.6g}")
+    sizes(devices=devices, rounds=rounds)
+    at_least_zero(distance2=distance2, variance=variance, memory=memory, noise=noise)
+    rate = learning_rate
+    start, noisy = distance2 / (rate * rounds), rate * variance / devices + noise / rate
+    return (start + 2 * smoothness * memory**2 + noisy) / left
+
+
 def _rate(learning_rate: float, steps: int, smoothness: float) -> float:
     """ηH, if it is at most 1/L."""
     positive("smoothness", smoothness)

@@ -41,9 +41,7 @@ def markdown(
         f"# League: {league.name}",
         "",
         f"Base `{league.base}`; for all: {spelled(league.given)}. Equal slots and power, the same "
-        f"sky, batches and data for each seed. Seeds {_seeds(league.seeds)}. Each contender tried "
-        f"at most {league.points} settings per budget on {len(league.tuning_seeds)} held-out seeds "
-        f"({_seeds(league.tuning_seeds)}), and played with the best of them.",
+        f"sky, batches and data for each seed. Seeds {_seeds(league.seeds)}. {_tuning(league)}",
         "",
         *(f"- {sentence}" for sentence in (*words(table), *elsewhere(played))),
         "",
@@ -63,6 +61,16 @@ def markdown(
         "",
     ]
     return "\n".join(lines)
+
+
+def _tuning(league: League) -> str:
+    if not league.tuning_seeds:
+        return "Nothing was tuned."
+    return (
+        f"Each contender tried at most {league.points} settings per budget on "
+        f"{len(league.tuning_seeds)} held-out seeds ({_seeds(league.tuning_seeds)}), and played "
+        "with the best of them."
+    )
 
 
 def _places(places: Sequence[Place], tried: Sequence[Tried]) -> list[str]:
