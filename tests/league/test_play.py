@@ -84,11 +84,6 @@ def test_runs_are_the_table_and_their_accuracies_those_of_the_final_models(playe
         assert f"{summary['test_accuracy']:.6g}" in {r["accuracy"] for r in rows}
 
 
-def test_where_no_seed_is_held_out_the_page_says_that_nothing_was_tuned(played):
-    league = replace(read_league(str(played[0] / "small.toml")), tuning_seeds=())
-    assert "Nothing was tuned." in markdown(league, [], [], {})
-
-
 def test_a_second_time_everything_is_reused(played):
     folder, _ = played
     before = {p: p.stat().st_mtime_ns for p in folder.rglob("rounds.csv")}
@@ -150,6 +145,12 @@ def curve(label: str, accuracies: list[float], blocks: list[int], energy: float)
     summary = {"test_accuracy": accuracies[-1], "rounds": len(accuracies) - 1, "seed": 0,
                "energy_joules": 1.0, "reason": "budget", "resource_blocks": blocks[-1]}  # fmt: skip
     return Played(label, 100, {}, Run(small(), columns, summary))
+
+
+def test_where_no_seed_is_held_out_the_page_says_that_nothing_was_tuned(played):
+    league = replace(read_league(str(played[0] / "small.toml")), tuning_seeds=())
+    runs = [curve(label, [0.1, 0.3], [0, 1], energy=1.0) for label in ("a", "b")]
+    assert "Nothing was tuned." in markdown(league, [], runs, {})
 
 
 def test_equal_rounds_and_equal_energy_are_as_far_as_all_came():
