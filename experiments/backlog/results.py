@@ -13,6 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import glance
 import noisy_k
 
 HERE = Path(__file__).parent
@@ -100,7 +101,12 @@ def main(runs: Path, out: Path) -> None:
     lines += [*tables(grid), *noisy_k.told(grid), ""]
     waits = grid_of(runs, ["backlog-k-wait", "backlog-k-wait-fashion"], out / "k-waits.csv")
     lines += ["## K over waits", "", (HERE / "results-waits.md").read_text("utf-8"), *tables(waits)]
-    lines[1:1] = [ended(out), ""]
+    radios = [name for name in others if not name.startswith("ablations")]
+    lines[1:1] = [
+        *(ended(out), "", (HERE / "results-glance.md").read_text("utf-8")),
+        *(*glance.table(out, problems), "", "Digits with two classes and another radio:", ""),
+        *(*glance.table(out, radios), ""),
+    ]
     (out / "README.md").write_text("\n".join(lines), "utf-8")
 
 

@@ -85,3 +85,14 @@ def ranks(league):
         elif slots and (found := LINE.match(line)):
             who, *numbers = found.groups()
             yield slots, who, *(None if n is None else float(n) for n in numbers)
+
+
+def test_the_documentation_has_the_table_of_the_results():
+    page = (RESULTS / "README.md").read_text("utf-8")
+    told = (RESULTS.parents[1] / "docs" / "backlog.md").read_text("utf-8")
+    problems = ("digits-classes", "digits-dirichlet", "digits-iid", "fashion-", "cifar-")
+    lines = [
+        line for line in page.splitlines() if line.startswith(tuple(f"| {p}" for p in problems))
+    ]
+    assert len(lines) >= 16
+    assert all(line in told for line in lines)
