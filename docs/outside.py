@@ -14,7 +14,8 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md", "results/README.md")
+PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md")
+PAGES += ("results/README.md", "results/claims.md")
 LINK = re.compile(r"(\]\()([^()\s:#]+)(#[^()\s]*)?(\))")
 HOME = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
 
