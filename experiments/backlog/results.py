@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import glance
+import long_runs
 import noisy_k
 
 HERE = Path(__file__).parent
@@ -96,6 +97,8 @@ def main(runs: Path, out: Path) -> None:
         page = (out / name / "league.md").read_text("utf-8")
         about = (HERE / f"{name}.toml").read_text("utf-8").splitlines()[0].removeprefix("# ")
         lines += [f"## [{name}]({name}/league.md)", "", about, "", *sentences(page), ""]
+    lines += ["## Long runs", "", (HERE / "results-long.md").read_text("utf-8")]
+    lines += [*long_runs.lines(out)]
     grid = grid_of(runs, ["backlog-k-noise", "backlog-k-noise-long"], out / "k-noise.csv")
     lines += ["## K over noise", "", (HERE / "results-k.md").read_text("utf-8")]
     lines += [*tables(grid), *noisy_k.told(grid), ""]

@@ -1,0 +1,59 @@
+"""Long runs on CIFAR-10: what `backlog` takes to reach the best accuracy of TCS-H's kept curve.
+
+    python experiments/backlog/long_runs.py results/backlog
+
+Runs are kept by `airfeel reproduce export RUNS --others --to results/backlog/long`, the curves of
+TCS-H at the paper's (0.2, 0.05) by `airfeel reproduce export RUNS --to results`.
+"""
+
+import csv
+import sys
+import tomllib
+from pathlib import Path
+
+SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
+HEAD = ("run", "rounds", "resource blocks", "joules", "accuracy [%]", "heard")
+Look = tuple[int, float, float, float, float]  # round, blocks, joules, accuracy, devices heard
+
+
+def looks(folder: Path) -> list[Look]:
+    """Each look at the test set, with what was spent until then."""
+    found, joules, heard = [], 0.0, 0.0
+    slot = tomllib.loads((folder / "config.toml").read_text("utf-8"))["radio"]["symbol_seconds"]
+    with (folder / "rounds.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            played, speakers = int(row["round"]), float(row["scheduled"] or 0)
+            heard += speakers if played else 0.0
+            joules += float(row["energy_mean"] or 0) * speakers * slot if played else 0.0
+            if row["test_accuracy"] and played:
+                accuracy = 100.0 * float(row["test_accuracy"])
+                blocks = float(row["resource_blocks"])
+                found.append((played, blocks, joules, accuracy, heard / played))
+    return found
+
+
+def line(name: str, look: Look) -> str:
+    """A row of the table."""
+    played, blocks, joules, accuracy, heard = look
+    cells = name, f"{played:,}", f"{blocks:.3g}", f"{joules:.2g}", f"{accuracy:.1f}", f"{heard:.1f}"
+    return f"| {' | '.join(cells)} |"
+
+
+def lines(out: Path) -> list[str]:
+    """A table for each long run that is kept."""
+    told = []
+    for split, words in SPLITS.items():
+        own = out / "long" / f"{split}-backlog"
+        if not own.is_dir():
+            continue
+        rival = looks(out.parent / f"{split}-tcs-h")
+        best = max(rival, key=lambda look: look[3])
+        reached = next((look for look in looks(own) if look[3] >= best[3]), looks(own)[-1])
+        told += [f"{words}:", "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+        told += [line("`backlog`", reached), line("TCS-H, its best look", best), ""]
+        told += [f"Blocks of TCS-H over those of `backlog`: {best[1] / reached[1]:.1f}.", ""]
+    return told
+
+
+if __name__ == "__main__":
+    print("\n".join(lines(Path(sys.argv[1]))))
