@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from made_rows import made_run
+from made_runs import made
 from typer.testing import CliRunner
 
 from airfeel.cli.reproduce import app
 from airfeel.experiment.report.runs import read
 from airfeel.experiment.reproduce import running
 from airfeel.experiment.reproduce.curves import Curve, curves
+from airfeel.experiment.reproduce.figures import starvation_figure
 from airfeel.experiment.reproduce.results import export
 from airfeel.experiment.reproduce.studies import KINDS, by_difference
 from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
@@ -265,6 +267,21 @@ def test_figures_of_what_is_there(tmp_path):
     cli("figures", "--from", tmp_path, "--out", tmp_path / "f", "--format", "svg")
     names = {p.stem for p in (tmp_path / "f").iterdir()}
     assert names == {"iid", "iid-devices", "sparse", "sparse-devices", "starvation"}
+
+
+@pytest.mark.parametrize(("rounds", "scale"), [(20, "linear"), (200, "log")])
+def test_a_much_longer_run_is_shown_whole_beside_a_short_one(rounds, scale):
+    """Until its end, where it starves; on an axis on which the short one is seen, too."""
+    pytest.importorskip("matplotlib")
+
+    def starving(length):
+        needed = {"needed_median": np.ones(length + 1), "budget_median": np.ones(length + 1)}
+        return made(np.linspace(0.1, 0.5, length + 1), range(length + 1), **needed)
+
+    figure = starvation_figure({"short": [starving(10)], "long": [starving(rounds)]})
+    for axes in figure.axes[:3]:
+        assert axes.get_xscale() == scale
+        assert axes.get_xlim()[1] >= rounds
 
 
 def test_groups_of_a_study_are_named_by_what_was_changed(tmp_path):
