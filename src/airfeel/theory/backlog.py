@@ -164,8 +164,17 @@ def mean_loss_bound(
     """Bound on mean_t E F(w_t) − F* over T rounds for F that is L-smooth and convex, H = 1.
 
     (‖w_0 − w*‖²/(ηT) + 2L·B² + η·s²/N + V/η)/(1 − 2ηL), w* any minimum. All devices train in every
-    round and count the same, η is constant, and the model takes ĝ as it is. Arguments as those of
-    `convex_bound`, but η below 1/(2L).
+    round and count the same, η is constant, and the model takes ĝ as it is.
+
+    Args:
+        smoothness: L of the global loss.
+        learning_rate: η, below 1/(2L).
+        devices: N.
+        rounds: T.
+        distance2: ‖w_0 − w*‖².
+        variance: s², of a mini-batch's gradient.
+        memory: B, bounds √E‖mean_n e_n‖² in every round; see `memory_bound`.
+        noise: V, bounds the noise that the model takes in a round, E‖z‖²/(σ_t N)².
 
     >>> known = dict(smoothness=1, devices=10, variance=0, memory=0, noise=0)
     >>> mean_loss_bound(learning_rate=0.25, rounds=100, distance2=1, **known)
