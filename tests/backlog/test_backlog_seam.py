@@ -202,3 +202,18 @@ def test_the_error_that_loudness_minimises_is_that_of_the_mean():
     spread = np.std(errors) / len(errors) ** 0.5
     assert np.mean(errors) == pytest.approx(noise + withheld, abs=4 * spread)
     assert 5 * 4 * spread < min(noise, withheld)  # neither part could be missing
+
+
+@pytest.mark.parametrize(
+    ("slots", "k"),
+    [
+        (500, 40),  # five slots of eight values in each of 100 rounds
+        (100, 24),  # one slot would let an entry wait 351 rounds: K ≥ 2804/128, in whole slots
+        (40_000, 2804),  # all of the model
+        (None, 841),  # no limit: φ[g]·D
+    ],
+)
+def test_an_experiment_has_the_mask_of_its_slots_but_at_least_a_128th_of_the_model(slots, k):
+    budget = {} if slots is None else {"slots": slots}
+    setup = build(small("backlog", model={"hidden": 200}, training={"rounds": 100}, budget=budget))
+    assert setup.scheme.codec.k_global == k
