@@ -87,6 +87,32 @@ def test_within_a_budget_each_line_tells_whether_its_share_is_enough(tmp_path):
         whereabouts.whereabouts(trials, NOW, 0.0)
 
 
+def test_curves_beside_each_other_are_done_earlier(tmp_path):
+    first, second, third = trials = planned(tmp_path, 100, ("tcs-h", "top-k", "fedavg"))
+    store(first, 40, 90.0)  # an hour and a half to go
+    store(second, 80, 90.0)  # half an hour
+    store(third, 40, 90.0)
+
+    def endings(*more):
+        return [line.split("%, ")[1] for line in whereabouts.whereabouts(trials, NOW, *more)]
+
+    assert endings(None, 2) == [
+        "90 min to go, done about 2030-01-01 13:30",
+        "30 min to go, done about 2030-01-01 12:30",
+        "90 min to go, done about 2030-01-01 14:00",  # where the second was
+    ]
+    assert endings(1.5, 2) == [
+        "90 min to go, of which 60 min within the budget",
+        "30 min to go, done about 2030-01-01 12:30",
+        "90 min to go, of which 60 min within the budget",
+    ]
+    for trial in trials:
+        (trial.folder / "rounds.csv").unlink()
+    assert {line.split("rounds, ")[1] for line in whereabouts.whereabouts(trials, NOW, 1.0, 2)} == {
+        "no pace known yet"
+    }
+
+
 def test_a_last_line_without_its_end_is_read_only_where_the_file_is_finished(tmp_path):
     (trial,) = planned(tmp_path, 10, ("tcs-h",))
     store(trial, 4, 1.0, end="5,0.1,1.2")

@@ -1,5 +1,6 @@
 """airfeel reproduce."""
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -13,16 +14,24 @@ from typer.core import TyperGroup
 from airfeel.cli.compare import parse_seeds
 from airfeel.cli.options import JUDGES, LOUDNESS, DataDir
 from airfeel.cli.run import displays, stopping
+from airfeel.cli.trials import play
 from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.pool import Trial
+from airfeel.experiment.pool import STOPPED
 from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
 from airfeel.experiment.reproduce.kept import runs_sheet
-from airfeel.experiment.reproduce.running import carry_out, shortened, trials
+from airfeel.experiment.reproduce.running import (
+    Shares,
+    carry_out,
+    seconds_of,
+    shortened,
+    trials,
+)
 from airfeel.experiment.reproduce.whereabouts import give_way, whereabouts
 from airfeel.experiment.sheets import Sheet, show
+from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
 
 _SPLITS = {"iid": ["iid"], "noniid": ["noniid"], "sparse": ["sparse"]}
@@ -81,6 +90,10 @@ def _command(which: str) -> Callable[..., None]:
                 min=1, help="Rounds between looks at the test set; 10 (iid), 50 if left out."
             ),
         ] = None,
+        workers: Annotated[
+            int,
+            typer.Option(min=0, help="Curves at a time, a core each if not 1; 0 for one per core."),
+        ] = 1,
         nice: Annotated[
             bool, typer.Option("--nice", help="Let everything else on the machine go first.")
         ] = False,
@@ -93,7 +106,8 @@ def _command(which: str) -> Callable[..., None]:
             _judge(which, from_, out, [])
             return
         planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir, eval_every)
-        _tell_where(planned, budget_hours)
+        work = Sweep(planned, workers)
+        _tell_where(work, budget_hours)
         if status:
             return
         if nice:
@@ -101,8 +115,9 @@ def _command(which: str) -> Callable[..., None]:
         notes = [text for text in [shortened(wanted, scale)] if text]
         for note in notes:
             typer.echo(note)
-        refused = _carry_out(planned, budget_hours)
-        _tell_where(planned, budget_hours)
+        carry = _carry_out if workers == 1 else _carry_out_at_a_time
+        refused = carry(work, budget_hours)
+        _tell_where(work, budget_hours)
         _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
         if refused:
             raise typer.Exit(1)
@@ -115,7 +130,7 @@ def _command(which: str) -> Callable[..., None]:
     return command
 
 
-def _carry_out(planned: list[Trial], hours: float | None) -> list[str]:
+def _carry_out(work: Sweep, hours: float | None) -> list[str]:
     """Run and resume what is missing; what is said of the runs that cannot be resumed."""
     refused: list[str] = []
 
@@ -127,7 +142,7 @@ def _carry_out(planned: list[Trial], hours: float | None) -> list[str]:
     live = False if hours else None
     with stopping("the same command") as signals:
         carry_out(
-            planned,
+            work.trials,
             hours,
             lambda name, e: displays(f"{name} seed {e.run.seed}", live=live),
             signals,
@@ -136,8 +151,19 @@ def _carry_out(planned: list[Trial], hours: float | None) -> list[str]:
     return refused
 
 
-def _tell_where(planned: list[Trial], hours: float | None) -> None:
-    for line in whereabouts(planned, datetime.now(), hours):
+def _carry_out_at_a_time(work: Sweep, hours: float | None) -> list[str]:
+    """The same with several curves beside each other, each on a core of its own."""
+    end = seconds_of(hours) + time.monotonic()
+    with stopping("the same command") as signals:
+        play(work, signals, Shares(end))
+    failed = {folder: fault for folder, fault in work.faults.items() if fault != STOPPED}
+    for folder, fault in failed.items():
+        typer.echo(f"airfeel: {folder}: {fault}", err=True)
+    return [*failed.values()]
+
+
+def _tell_where(work: Sweep, hours: float | None) -> None:
+    for line in whereabouts(work.trials, datetime.now(), hours, work.at_a_time):
         typer.echo(line)
 
 

@@ -16,15 +16,18 @@ from airfeel.experiment.compare import folder_of
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.following import Following
 from airfeel.experiment.groups import Groups
-from airfeel.experiment.pool import Trial
+from airfeel.experiment.pool import STOPPED, Trial
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.sweep import Sweep
 
 
-def play(work: Sweep, signals: Signals) -> None:
-    """Carry a sweep out, and show how far it is, as loud as it was asked for."""
+def play(work: Sweep, signals: Signals, *also: Callable[[Sweep], None]) -> None:
+    """Carry a sweep out, and show how far it is, as loud as it was asked for.
+
+    also: what else is called now and then.
+    """
     loud, console = LOUDNESS.get(), Console()
-    looks = [follower(work.trials)]
+    looks = [follower(work.trials), *also]
 
     def show(now: Sweep) -> None:
         for look in looks:
@@ -75,7 +78,7 @@ def at_a_time(
 
 def _state(work: Sweep, trial: Trial) -> str:
     if trial.folder in work.faults:
-        return "failed"
+        return STOPPED if work.faults[trial.folder] == STOPPED else "failed"
     if trial.done:
         return "done"
     if trial.folder in work.running:

@@ -20,6 +20,8 @@ from airfeel.experiment.forks import context
 from airfeel.experiment.load import experiment
 from airfeel.experiment.signals import Interrupted, Signals
 
+STOPPED = "stopped"  # what is said of a run that was asked to end; it can be gone on with
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -88,7 +90,11 @@ class PooledJob:
         return str(told)
 
     def stop(self) -> None:
-        """The trial finishes its round and is saved."""
+        """The trial finishes its round and is saved.
+
+        Its worker gets no other: asked just as a trial ends, it may end as well.
+        """
+        self.give_back = lambda _: None
         self.worker.process.terminate()
 
     def _died(self) -> str:
@@ -158,7 +164,7 @@ def attempt(
         here = e.run.model_copy(update={"threads": threads, "engine": "threads"})
         run_missing(e.model_copy(update={"run": here}), Path(folder), signals=signals, fresh=fresh)
     except Interrupted:
-        return "stopped"
+        return STOPPED
     except Exception as error:  # one failed run must not stop the others
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return ""

@@ -125,6 +125,11 @@ class Sweep:
     faults: dict[Path, str] = field(default_factory=dict)
     running: dict[Path, Job] = field(default_factory=dict)
 
+    @property
+    def at_a_time(self) -> int:
+        """How many go on beside each other."""
+        return self.workers or os.cpu_count() or 1
+
     def play(self, signals: Signals, show: Callable[["Sweep"], None], seconds: float = 0.2) -> None:
         """Until nothing is left to do; `show` is called now and then."""
         with Pool() as pool:
@@ -136,7 +141,6 @@ class Sweep:
         self, start: Start, signals: Signals, show: Callable[["Sweep"], None], seconds: float
     ) -> None:
         waiting = [t for t in self.trials if t.fresh or not t.done]
-        limit = self.workers or os.cpu_count() or 1
         if waiting:
             show(self)
         while waiting or self.running:
@@ -144,7 +148,7 @@ class Sweep:
                 waiting = []
                 for job in self.running.values():
                     job.stop()
-            while waiting and len(self.running) < limit:
+            while waiting and len(self.running) < self.at_a_time:
                 trial = waiting.pop(0)
                 self.running[trial.folder] = start(trial)
             time.sleep(seconds)

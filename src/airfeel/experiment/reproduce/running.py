@@ -4,7 +4,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from airfeel.catalogue import Value
@@ -15,6 +15,7 @@ from airfeel.experiment.reproduce.curves import Curve
 from airfeel.experiment.rows import Row
 from airfeel.experiment.runner import Watcher
 from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput, World
 
 Watch = Callable[[str, Experiment], Iterable[Watcher]]
@@ -103,6 +104,29 @@ def seconds_of(hours: float | None) -> float:
     if hours is not None and not hours > 0.0:
         raise BadInput(f"--budget-hours {hours}: must be above 0")
     return math.inf if hours is None else 3600.0 * hours
+
+
+@dataclass
+class Shares:
+    """Of runs that go on beside each other, stops each whose share of the time is over.
+
+    end: of all the time, as `time.monotonic` tells it. Who starts with n runs unfinished, w at a
+    time, has w/n of what is left then.
+    """
+
+    end: float
+    _until: dict[Path, float] = field(default_factory=dict)
+
+    def __call__(self, work: Sweep) -> None:
+        """To be called now and then."""
+        now = time.monotonic()
+        for folder, job in work.running.items():
+            if folder not in self._until:
+                left = sum(not t.done and t.folder not in work.faults for t in work.trials)
+                share = min(1.0, work.at_a_time / max(left, 1))
+                self._until[folder] = now + share * (self.end - now)
+            if now >= self._until[folder]:
+                job.stop()
 
 
 @dataclass

@@ -62,15 +62,18 @@ def _pace(seconds: np.ndarray) -> float:
     return float(np.minimum(known, _PAUSE * np.median(known)).mean())
 
 
-def whereabouts(planned: Sequence[Trial], now: datetime, hours: float | None = None) -> list[str]:
+def whereabouts(
+    planned: Sequence[Trial], now: datetime, hours: float | None = None, at_a_time: int = 1
+) -> list[str]:
     """One line for each run: rounds, accuracy, and when it will be done if the command begins now.
 
-    They follow in turn; with `hours` each has its share of them, and a line says if that is too
-    little. A run that has not begun is taken to be as fast as the others of as many local steps.
+    They follow in turn, `at_a_time` beside each other; with `hours` each has its share of them, and
+    a line says if that is too little. A run that has not begun is taken to be as fast as the others
+    of as many local steps, and one that has as fast as it was.
     """
     places = [place_of(trial) for trial in planned]
     width = max((len(place.label) for place in places), default=0)
-    endings = _endings(places, _paces(planned, places), now, seconds_of(hours))
+    endings = _endings(places, _paces(planned, places), now, seconds_of(hours), at_a_time)
     return [
         f"{place.label:{width}}  {_progress(place)}, {ending}"
         for place, ending in zip(places, endings, strict=True)
@@ -102,17 +105,18 @@ def _paces(planned: Sequence[Trial], places: Sequence[Place]) -> list[float]:
 
 
 def _endings(
-    places: Sequence[Place], paces: Sequence[float], now: datetime, left: float
+    places: Sequence[Place], paces: Sequence[float], now: datetime, seconds: float, at_a_time: int
 ) -> Iterator[str]:
-    ahead = 0.0
+    free = np.zeros(at_a_time)  # seconds until each of those that go on beside each other is done
     waiting = sum(place.state != "done" for place in places)
     for place, pace in zip(places, paces, strict=True):
         if place.state == "done":
             yield f"done ({place.end})" if place.end else "done"
             continue
-        own, share = (place.rounds - place.round) * pace, left / waiting
-        spent = own if math.isnan(own) else min(own, share)
-        ahead, left, waiting = ahead + spent, left - spent, waiting - 1
+        next_, own = int(np.argmin(free)), (place.rounds - place.round) * pace
+        share = (seconds - float(free[next_])) * min(1.0, at_a_time / waiting)
+        free[next_] += own if math.isnan(own) else min(own, share)
+        ahead, waiting = float(free[next_]), waiting - 1
         if math.isnan(ahead):
             yield "no pace known yet"
         elif own > share:
