@@ -21,8 +21,9 @@ from airfeel.parts import thinnest_mask
 Case = tuple[str, int, float]  # shards, slots, noise
 Grid = Mapping[Case, Mapping[int, float]]  # mean accuracy [%] of each K
 DIM, CHANNELS, DEVICES, POWER, ROUNDS = 4810, 25, 20, 5e-3, 500
+ALONE = "thinnest mask alone"
 RULES: dict[str, Callable[[float, float, float], float]] = {
-    "thinnest mask alone": lambda c, q, slots: 0.0,
+    ALONE: lambda c, q, slots: 0.0,
     "K = c·q·D (noise over movement, per round)": lambda c, q, slots: c * q * DIM,
     "K = c·√q·D": lambda c, q, slots: c * math.sqrt(q) * DIM,
     "K = c·q·M·C (no more rounds than noise allows)": lambda c, q, slots: c * q * CHANNELS * slots,
@@ -89,13 +90,14 @@ def told(grid: Grid) -> list[str]:
     rows = ["| rule | points behind the best K, at worst | constant |", "|---|---|---|"]
     for name, rule in RULES.items():
         points, c = worst(grid, rule)
-        rows.append(f"| {name} | {points:.1f} | {c:.2g} |")
+        constant = "–" if name == ALONE else f"{c:.2g}"  # it has none
+        rows.append(f"| {name} | {points:.1f} | {constant} |")
     quiet = {case: some for case, some in grid.items() if case[2] <= 1e-2}
-    points, _ = worst(quiet, RULES["thinnest mask alone"])
+    points, _ = worst(quiet, RULES[ALONE])
     return [
         *rows,
         "",
-        f"Up to σ0² = 0.01 the thinnest mask alone is {points:.1f} points behind, at worst.",
+        f"Up to σ0² = 0.01 the {ALONE} is {points:.1f} points behind, at worst.",
     ]
 
 

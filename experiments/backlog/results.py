@@ -13,6 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import edges
 import glance
 import long_runs
 import noisy_k
@@ -109,6 +110,8 @@ def main(runs: Path, out: Path) -> None:
         *(ended(out), "", (HERE / "results-glance.md").read_text("utf-8")),
         *(*glance.table(out, problems), "", "Digits with two classes and another radio:", ""),
         *(*glance.table(out, radios), ""),
+        *("## Edges of the grids", "", (HERE / "results-edges.md").read_text("utf-8")),
+        *(*edges.table(out, [*problems, *radios]), ""),
     ]
     (out / "README.md").write_text("\n".join(lines), "utf-8")
 

@@ -1,6 +1,8 @@
 """What results/backlog says is what its rows hold."""
 
 import csv
+import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -91,8 +93,53 @@ def test_the_documentation_has_the_table_of_the_results():
     page = (RESULTS / "README.md").read_text("utf-8")
     told = (RESULTS.parents[1] / "docs" / "backlog.md").read_text("utf-8")
     problems = ("digits-classes", "digits-dirichlet", "digits-iid", "fashion-", "cifar-")
+    glance = page.partition("## Edges of the grids")[0]
     lines = [
-        line for line in page.splitlines() if line.startswith(tuple(f"| {p}" for p in problems))
+        line for line in glance.splitlines() if line.startswith(tuple(f"| {p}" for p in problems))
     ]
     assert len(lines) >= 16
     assert all(line in told for line in lines)
+
+
+# --- edges of the grids
+
+
+def edges():
+    """The module beside the leagues' files."""
+    path = RESULTS.parents[1] / "experiments" / "backlog" / "edges.py"
+    found = importlib.util.spec_from_file_location("edges", path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_a_best_setting_at_an_edge_is_told_and_one_inside_is_not(tmp_path):
+    path = tmp_path / "tuning.csv"
+    tried = [
+        *[("A", {"radio.power_scalar": s}, 0.5 + (s == 3), s == 3) for s in (1, 2, 3)],
+        *[("B", {"scheme.mask": {"name": "x", "large": v}}, 1 - v, v == 1) for v in (1, 2, 3)],
+        *[("inside", {"x": x}, 0.5 + (x == 2), x == 2) for x in (1, 2, 3)],
+        *[("two", {"x": x}, 0.1 * x, x == 2) for x in (1, 2)],
+        *[("alike", {"x": x}, 0.1, x == 1) for x in (1, 2, 3)],
+        *[("words", {"x": x, "on": False}, 0.1 * len(x), x == "c" * 3) for x in ("a", "bb", "ccc")],
+    ]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["contender", "slots", "settings", "accuracies", "mean", "chosen"])
+        rows.writerow(["own", 500, "{}", "", "", 1])
+        for who, settings, mean, chosen in tried:
+            rows.writerow([who, 500, json.dumps(settings), "", mean, int(chosen)])
+    told = "A (σ_t 3, the largest of 3); B (large 1, the least of 3)"
+    assert edges().lines_of("name", path) == [f"| name | 500 | {told} | alike |"]
+
+
+def test_the_page_tells_the_edges_of_all_leagues_that_were_tuned():
+    page = (RESULTS / "README.md").read_text("utf-8")
+    lines = [
+        line
+        for league in LEAGUES
+        if not league.name.startswith("ablations")
+        for line in edges().lines_of(league.name, league / "tuning.csv")
+    ]
+    assert len(lines) >= 20
+    assert all(line in page for line in lines)
