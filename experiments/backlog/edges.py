@@ -1,11 +1,7 @@
-"""Whose best setting lies at the edge of what was tried for it, from a league's files.
-
-python experiments/backlog/edges.py results/backlog digits-classes fashion-iid
-"""
+"""Whose best setting lies at the edge of what was tried for it, from a league's `tuning.csv`."""
 
 import csv
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,14 +53,3 @@ def lines_of(name: str, path: Path) -> list[str]:
         told = "; ".join(f"{who} ({', '.join(each)})" for who, each in at.items() if each)
         lines.append(f"| {name} | {slots:,} | {told} | {', '.join(alike)} |")
     return lines
-
-
-def table(folder: Path, names: list[str]) -> list[str]:
-    """The table of these leagues, of those that were tuned."""
-    head = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
-    tuned = [(name, folder / name / "tuning.csv") for name in names]
-    return head + [line for name, path in tuned if path.is_file() for line in lines_of(name, path)]
-
-
-if __name__ == "__main__":
-    print("\n".join(table(Path(sys.argv[1]), sys.argv[2:])))

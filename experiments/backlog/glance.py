@@ -5,6 +5,7 @@ python experiments/backlog/glance.py results/backlog digits-classes fashion-iid
 
 import csv
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +52,17 @@ def lines_of(name: str, path: Path) -> list[str]:
     return lines
 
 
-def table(folder: Path, names: list[str]) -> list[str]:
-    """The table of these leagues, of those that were played."""
-    head = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
-    played = [(name, folder / name / "runs.csv") for name in names]
-    return head + [line for name, path in played if path.is_file() for line in lines_of(name, path)]
+def table(
+    folder: Path,
+    names: list[str],
+    head: tuple[str, ...] = HEAD,
+    file: str = "runs.csv",
+    lines: Callable[[str, Path], list[str]] = lines_of,
+) -> list[str]:
+    """The table of these leagues, of those that were played, by one of their files."""
+    top = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    played = [(name, folder / name / file) for name in names]
+    return top + [line for name, path in played if path.is_file() for line in lines(name, path)]
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ def main(runs: Path, out: Path) -> None:
         *(*glance.table(out, problems), "", "Digits with two classes and another radio:", ""),
         *(*glance.table(out, radios), ""),
         *("## Edges of the grids", "", (HERE / "results-edges.md").read_text("utf-8")),
-        *(*edges.table(out, [*problems, *radios]), ""),
+        *glance.table(out, [*problems, *radios], edges.HEAD, "tuning.csv", edges.lines_of),
+        "",
     ]
     (out / "README.md").write_text("\n".join(lines), "utf-8")
 
