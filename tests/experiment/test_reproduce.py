@@ -248,6 +248,16 @@ def test_a_stalled_run_near_the_papers_number_does_not_make_a_claim_hold(tmp_pat
     assert judged(tmp_path, "rounds of TCS-H", "noniid").value == 51
 
 
+@pytest.mark.parametrize("longer", [30, 80])
+def test_where_one_ended_by_itself_nothing_later_is_compared(tmp_path, longer):
+    made_run(tmp_path / "d", "iid-tcs-d", longer, air=0, digital=100, top=0.9)
+    behind = made_run(tmp_path / "h", "iid-tcs-h", 50, air=0, digital=100, top=0.3)
+    assert judged(tmp_path, "TCS-H less TCS-D").verdict == claims.AGAINST  # it may go on
+    (behind / "summary.json").write_text('{"reason": "stalled", "rounds": 50}')
+    settled = claims.FAILS if longer > 50 else claims.AGAINST
+    assert judged(tmp_path, "TCS-H less TCS-D").verdict == settled
+
+
 def test_accuracy_is_a_mean_of_the_last_looks(tmp_path):
     one = read(made_run(tmp_path / "a", "iid-tcs-h", 100, every=5))
     y = one.columns["test_accuracy"]

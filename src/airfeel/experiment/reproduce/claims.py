@@ -20,7 +20,8 @@ NOT_REACHED, AGAINST, REFERENCE = "not reached", "not reached (so far against it
 _OWN_END = (End.STALLED, End.DIVERGED, End.CONVERGED)  # such a run will never be longer
 _MEANING = (
     "A shorter run can only say “same direction” or “not reached”, and “does not hold” if it ended "
-    "by itself: the paper's numbers belong to the paper's rounds, and nothing is extrapolated. "
+    "by itself, or is past where the one beside it did: the paper's numbers belong to the paper's "
+    "rounds, and nothing is extrapolated. "
     "Spread is the sample standard deviation over seeds; there is none for one seed."
 )
 _LEMMA = (
@@ -96,16 +97,27 @@ def _reach(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int]) ->
         for team in teams
         for run, rounds in zip(team, full, strict=True)
     ]
-    over = all(w or _ended(run) for w, run in zip(whole, every, strict=True))
+    over = all(
+        w or _ended(run) or _past(run, every, claim) for w, run in zip(whole, every, strict=True)
+    )
     shared = min((b for b in blocks if b > 0), default=0.0)
-    return Reach(min(int(run.columns["round"][-1]) for run in every), shared, over, all(whole))
+    return Reach(min(_rounds(run) for run in every), shared, over, all(whole))
+
+
+def _past(run: Run, others: Sequence[Run], claim: Claim) -> bool:
+    """Whether another run ended by itself before where this one is: nothing later is compared.
+
+    Within a budget a run that ended keeps its model, and the others are read at their own ends.
+    """
+    length = _blocks if claim.at_blocks else _rounds
+    here = length(run)
+    return claim.budget is None and any(_ended(other) and length(other) <= here for other in others)
 
 
 def _complete(run: Run, rounds: int, budget: float | None) -> bool:
     """Whether a run has all the paper's rounds or blocks."""
-    played = int(run.columns["round"][-1])
     paid = budget is not None and _blocks(run) >= budget
-    return played >= rounds or paid
+    return _rounds(run) >= rounds or paid
 
 
 def _ended(run: Run) -> bool:
@@ -192,6 +204,10 @@ def _number(claim: Claim, value: float, signed: bool = False) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:{'+' if signed else ''}{claim.form}}{claim.unit}"
+
+
+def _rounds(run: Run) -> int:
+    return int(run.columns["round"][-1])
 
 
 def _blocks(run: Run) -> float:

@@ -23,7 +23,7 @@ class Reach:
 
     rounds: int
     blocks: float
-    over: bool  # none will be longer: each is as long as the paper's, or has ended by itself
+    over: bool  # it will not move: each is the paper's length, has ended by itself, or is past one
     complete: bool = False  # each is as long as the paper's
     start: int = 0  # a mean over rounds begins after this one
 
