@@ -35,14 +35,20 @@ def test_the_table_says_how_far_a_curve_is_and_by_which_commit(name):
     assert json.loads(facts.read_text("utf-8"))["commit"].startswith(commit)
 
 
+SEED_0 = [f"short/noniid-{scheme}" for scheme in ("tcs-h", "tcs-d", "top-k")]
+
+
 @pytest.mark.parametrize(
     ("which", "rows", "page"),
-    [("all", "", "claims.md"), ("noniid", "seeds", "seeds/claims-noniid.md")],
+    [
+        ("all", [""], "claims.md"),
+        ("noniid", ["seeds"], "seeds/claims-noniid.md"),
+        ("noniid", ["seeds-2000", *SEED_0], "seeds-2000/claims-noniid.md"),
+    ],
 )
 def test_the_claims_that_are_kept_are_those_that_the_rows_give(which, rows, page, tmp_path):
-    told = CliRunner().invoke(
-        app, [which, "--from", str(RESULTS / rows), "--out", str(tmp_path)], catch_exceptions=False
-    )
+    places = [word for folder in rows for word in ("--from", str(RESULTS / folder))]
+    told = CliRunner().invoke(app, [which, *places, "--out", str(tmp_path)], catch_exceptions=False)
     assert told.exit_code == 0
     assert (tmp_path / f"claims-{which}.md").read_text("utf-8") == (RESULTS / page).read_text(
         "utf-8"
