@@ -104,10 +104,10 @@ def test_the_documentation_has_the_table_of_the_results():
 # --- edges of the grids
 
 
-def edges():
-    """The module beside the leagues' files."""
-    path = RESULTS.parents[1] / "experiments" / "backlog" / "edges.py"
-    found = importlib.util.spec_from_file_location("edges", path)
+def beside(name):
+    """A module beside the leagues' files."""
+    path = RESULTS.parents[1] / "experiments" / "backlog" / f"{name}.py"
+    found = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
@@ -130,7 +130,7 @@ def test_a_best_setting_at_an_edge_is_told_and_one_inside_is_not(tmp_path):
         for who, settings, mean, chosen in tried:
             rows.writerow([who, 500, json.dumps(settings), "", mean, int(chosen)])
     told = "A (σ_t 3, the largest of 3); B (large 1, the least of 3)"
-    assert edges().lines_of("name", path) == [f"| name | 500 | {told} | alike |"]
+    assert beside("edges").lines_of("name", path) == [f"| name | 500 | {told} | alike |"]
 
 
 def test_the_page_tells_the_edges_of_all_leagues_that_were_tuned():
@@ -139,7 +139,14 @@ def test_the_page_tells_the_edges_of_all_leagues_that_were_tuned():
         line
         for league in LEAGUES
         if not league.name.startswith("ablations")
-        for line in edges().lines_of(league.name, league / "tuning.csv")
+        for line in beside("edges").lines_of(league.name, league / "tuning.csv")
     ]
     assert len(lines) >= 20
     assert all(line in page for line in lines)
+
+
+def test_the_page_tells_the_long_runs_as_their_rows_and_those_of_tcs_h_do():
+    page = (RESULTS / "README.md").read_text("utf-8")
+    lines = beside("long_runs").lines(RESULTS)
+    assert sum(line.startswith("| `backlog` |") for line in lines) == 2
+    assert "\n".join(lines) in page

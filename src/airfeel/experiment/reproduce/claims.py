@@ -176,7 +176,7 @@ def bits_sheet(
         scheme = curve.experiment.scheme
         k_local, most = round(scheme.local_sparsity * Uplink().dim), 4 ** (scheme.bits - 1)
         allowed = f"{k_local:,} {'<' if k_local < most else '≥'} {most:,}"
-        rounds = min((int(run.columns["round"][-1]) for run in runs), default=0)
+        rounds = min(map(_rounds, runs), default=0)
         numbers = _bits_numbers(runs, rounds) if runs else ("–", "", "–")
         reached = f"{rounds:,} of {curve.rounds:,} rounds"
         rows.append((curve.label, str(scheme.bits), allowed, *numbers, reached))
