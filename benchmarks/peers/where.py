@@ -20,6 +20,7 @@ from ours import first_state, made
 from airfeel import round as corridor
 from airfeel.compress import codecs
 from airfeel.engines.threads import Threads
+from airfeel.radio import air
 from airfeel.types import Turn
 
 
@@ -73,7 +74,7 @@ class Part:
 def kernels(watch: Watch) -> Iterator[None]:
     """Put the kernels that parts and the corridor call under stopwatches."""
     places = [(codecs, "top_k_outside"), (codecs, "quantize")]
-    places += [(corridor, "account"), (corridor, "report_on")]
+    places += [(air, "superpose"), (corridor, "account"), (corridor, "report_on")]
     patches = [
         mock.patch.object(room, name, watch.timed(name, getattr(room, name)))
         for room, name in places
@@ -135,7 +136,8 @@ def _rows(ms: Counter[str], workers: int) -> dict[str, float]:
         "dice, memory, payload": rest,
         "global mask": ms["agree"],
         "fading, invitation, plan": radio,
-        "transmit": ms["transmit"],
+        "superpose": ms["superpose"],
+        "noise, who arrives": ms["transmit"] - ms["superpose"],
         "aggregate": ms["decode"] + ms["step"],
         "commit the memory": ms["commit"],
         "ledger": books,
