@@ -172,6 +172,16 @@ def test_the_table_says_by_which_runs_it_is_judged(tmp_path):
     ]  # fmt: skip
 
 
+def test_export_does_not_tell_where_the_data_lay(tmp_path):
+    source = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "config.toml"
+    text = source.read_text("utf-8")
+    source.write_text(text.replace("[data]\n", '[data]\ndir = "/home/me/data"\n'), "utf-8")
+    assert read(source.parent).experiment.data.dir == "/home/me/data"
+    (copied,) = export([tmp_path / "runs"], tmp_path / "results", KNOWN)[0]
+    assert (copied / "config.toml").read_text("utf-8") == text
+    assert read(copied).columns["round"][-1] == 3
+
+
 def test_export_keeps_the_columns_that_a_run_has(tmp_path):
     path = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "rounds.csv"
     head, *rows = path.read_text("utf-8").splitlines()

@@ -1,7 +1,7 @@
 """Small copies of runs, to be kept beside the code: settings, rows, and how the run ended.
 
 results/<curve>/             seed 0; other seeds in <curve>-seed<S>
-    config.toml              every setting
+    config.toml              every setting but the folder of the data sets
     rounds.csv               one row per round, numbers to six digits
     summary.json             of a finished run; or
     partial.json             of one that is not: rounds run, of how many, and on what machine
@@ -11,13 +11,13 @@ import csv
 import io
 import json
 import math
-import shutil
 from pathlib import Path
 
 import numpy as np
 
 from airfeel.catalogue import Value
 from airfeel.experiment import atomic
+from airfeel.experiment.deciding import as_toml
 from airfeel.experiment.readings import column
 from airfeel.experiment.reproduce.curves import Curve, match
 from airfeel.experiment.runner import Run
@@ -72,7 +72,7 @@ def _copy(run: Run, folder: Path) -> Path:
         for name in ("summary.json", "partial.json"):
             (folder / name).unlink(missing_ok=True)
         atomic.write(folder / "rounds.csv", _rows(run).encode())
-        shutil.copyfile(source / "config.toml", folder / "config.toml")
+        atomic.write(folder / "config.toml", _settings(run).encode())
         name = "summary.json" if run.summary else "partial.json"
         facts = facts_of(run)
         if "files" in facts:  # the rows of a copy have fewer digits
@@ -103,6 +103,12 @@ def _read(path: Path) -> dict[str, Value]:
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def _settings(run: Run) -> str:
+    """All settings but where the data sets lay: that is of one machine, and changes nothing."""
+    e = run.experiment
+    return as_toml(e.model_copy(update={"data": e.data.model_copy(update={"dir": None})}))
 
 
 def _rows(run: Run) -> str:
