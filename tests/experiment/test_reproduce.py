@@ -258,6 +258,21 @@ def test_where_one_ended_by_itself_nothing_later_is_compared(tmp_path, longer):
     assert judged(tmp_path, "TCS-H less TCS-D").verdict == settled
 
 
+@pytest.mark.parametrize(("longer", "verdict"), [(900, claims.HOLDS), (500, claims.SAME)])
+def test_past_the_blocks_of_a_complete_run_another_is_long_enough(tmp_path, longer, verdict):
+    made_run(tmp_path / "h", "iid-tcs-h", 3000, air=0, digital=20, top=0.9, every=50)
+    made_run(tmp_path / "d", "iid-tcs-d", longer, air=0, digital=100, top=0.7)  # at 600: the same
+    assert judged(tmp_path, "TCS-H less TCS-D").verdict == verdict
+    saved = judged(tmp_path, "resource blocks saved by TCS-H against TCS-D")
+    assert saved.verdict == claims.SAME  # of equal rounds that says nothing
+
+
+def test_past_the_blocks_of_a_run_that_may_go_on_nothing_is_settled(tmp_path):
+    made_run(tmp_path / "h", "iid-tcs-h", 2999, air=0, digital=20, top=0.9, every=50)
+    made_run(tmp_path / "d", "iid-tcs-d", 3000, air=0, digital=100, top=0.7, every=50)
+    assert judged(tmp_path, "TCS-H less TCS-D").verdict == claims.SAME
+
+
 def test_accuracy_is_a_mean_of_the_last_looks(tmp_path):
     one = read(made_run(tmp_path / "a", "iid-tcs-h", 100, every=5))
     y = one.columns["test_accuracy"]

@@ -21,7 +21,8 @@ _OWN_END = (End.STALLED, End.DIVERGED, End.CONVERGED)  # such a run will never b
 _MEANING = (
     "A shorter run can only say “same direction” or “not reached”, and “does not hold” if it ended "
     "by itself, or is past where the one beside it did: the paper's numbers belong to the paper's "
-    "rounds, and nothing is extrapolated. "
+    "rounds, and nothing is extrapolated. At equally many blocks it is long enough if it is past "
+    "where the one beside it has all the paper's rounds. "
     "Spread is the sample standard deviation over seeds; there is none for one seed."
 )
 _LEMMA = (
@@ -97,21 +98,21 @@ def _reach(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int]) ->
         for team in teams
         for run, rounds in zip(team, full, strict=True)
     ]
-    over = all(
-        w or _ended(run) or _past(run, every, claim) for w, run in zip(whole, every, strict=True)
-    )
+    ended = [w or _ended(run) for w, run in zip(whole, every, strict=True)]
+    over, complete = (_settled(claim, every, ends) for ends in (ended, whole))
     shared = min((b for b in blocks if b > 0), default=0.0)
-    return Reach(min(_rounds(run) for run in every), shared, over, all(whole))
+    return Reach(min(_rounds(run) for run in every), shared, over, complete)
 
 
-def _past(run: Run, others: Sequence[Run], claim: Claim) -> bool:
-    """Whether another run ended by itself before where this one is: nothing later is compared.
+def _settled(claim: Claim, runs: Sequence[Run], ends: Sequence[bool]) -> bool:
+    """Whether each run has come to its end, or is past where another has: no more is compared.
 
     Within a budget a run that ended keeps its model, and the others are read at their own ends.
     """
-    length = _blocks if claim.at_blocks else _rounds
-    here = length(run)
-    return claim.budget is None and any(_ended(other) and length(other) <= here for other in others)
+    lengths = [_blocks(run) if claim.at_blocks else _rounds(run) for run in runs]
+    pairs = list(zip(lengths, ends, strict=True))
+    first = min((length for length, end in pairs if end), default=math.inf)
+    return all(end or (claim.budget is None and length >= first) for length, end in pairs)
 
 
 def _complete(run: Run, rounds: int, budget: float | None) -> bool:

@@ -24,7 +24,7 @@ class Reach:
     rounds: int
     blocks: float
     over: bool  # it will not move: each is the paper's length, has ended by itself, or is past one
-    complete: bool = False  # each is as long as the paper's
+    complete: bool = False  # each is as long as the paper's, or past one at equally many blocks
     start: int = 0  # a mean over rounds begins after this one
 
 
