@@ -273,6 +273,24 @@ def test_past_the_blocks_of_a_run_that_may_go_on_nothing_is_settled(tmp_path):
     assert judged(tmp_path, "TCS-H less TCS-D").verdict == claims.SAME
 
 
+@pytest.mark.parametrize(
+    ("heard", "rounds", "verdict", "words"),
+    [
+        (2, 1320, claims.NOT_REACHED, "rounds"),  # 0.604 if everybody were heard from now on
+        (2, 1400, claims.FAILS, "0.05 to 0.58 in the end, whatever follows"),
+        (20, 2000, claims.NOT_REACHED, "rounds"),
+        (20, 2200, claims.FAILS, "0.73 to 1.00 in the end, whatever follows"),
+        (13, 2999, claims.NOT_REACHED, "rounds"),
+    ],
+)
+def test_a_share_is_decided_where_no_rest_could_change_it(tmp_path, heard, rounds, verdict, words):
+    made_run(tmp_path / "h", "iid-tcs-h", rounds, heard=heard, every=100)
+    share = judged(tmp_path, "share of the devices")
+    assert share.verdict == verdict
+    assert words in share.reached
+    assert ("in the end" in share.reached) == (verdict == claims.FAILS)
+
+
 def test_accuracy_is_a_mean_of_the_last_looks(tmp_path):
     one = read(made_run(tmp_path / "a", "iid-tcs-h", 100, every=5))
     y = one.columns["test_accuracy"]

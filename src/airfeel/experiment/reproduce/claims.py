@@ -22,7 +22,8 @@ _MEANING = (
     "A shorter run can only say “same direction” or “not reached”, and “does not hold” if it ended "
     "by itself, or is past where the one beside it did: the paper's numbers belong to the paper's "
     "rounds, and nothing is extrapolated. At equally many blocks it is long enough if it is past "
-    "where the one beside it has all the paper's rounds. "
+    "where the one beside it has all the paper's rounds. A mean over rounds does not hold as soon "
+    "as no rest of them could bring it within its limits. "
     "Spread is the sample standard deviation over seeds; there is none for one seed."
 )
 _LEMMA = (
@@ -63,15 +64,29 @@ def judge(claim: Claim, stored: Found, curves: dict[str, Curve]) -> Judged:
     reach = _reach(claim, teams, full)
     mean, spread = mean_and_spread([claim.measure(team, reach) for team in teams])
     words = _words(claim, teams, full, reach)
-    verdict = weigh(claim, mean, reach.complete, reach.over)
+    low, high = _in_the_end(claim, mean, reach.rounds / min(full))
+    decided = low > claim.target + claim.limit or high < claim.target - claim.limit
+    if decided and not reach.over:
+        words += f"; {low:{claim.form}} to {high:{claim.form}} in the end, whatever follows"
+    verdict = weigh(claim, mean, reach.complete, reach.over or decided)
     return Judged(claim, verdict, words, mean, spread, len(teams))
+
+
+def _in_the_end(claim: Claim, mean: float, played: float) -> tuple[float, float]:
+    """Between what a mean over all rounds will lie, of which a share has been played.
+
+    Without a `most` that a round can have, anywhere.
+    """
+    if claim.most is None or math.isnan(mean):
+        return -math.inf, math.inf
+    return played * mean, played * mean + (1.0 - played) * claim.most
 
 
 def weigh(claim: Claim, value: float, complete: bool, over: bool) -> str:
     """What a number is worth: only the paper's own length says that a claim holds.
 
-    A shorter run shows a direction; one that has ended by itself (`over`) can say that a claim
-    does not hold.
+    A shorter run shows a direction; one that has ended by itself, or whose rest cannot matter
+    (`over`), can say that a claim does not hold.
     """
     near = abs(value - claim.target) <= claim.limit
     rule = claim.rule
