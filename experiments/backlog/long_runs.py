@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
+RIVALS = {"noniid": "noniid-tcs-h", "iid": "short/iid-tcs-h-looks"}  # of two like runs that with more looks
 HEAD = ("run", "rounds", "resource blocks", "joules", "accuracy [%]", "heard")
 Look = tuple[int, float, float, float, float]  # round, blocks, joules, accuracy, devices heard
 
@@ -46,7 +47,7 @@ def lines(out: Path) -> list[str]:
         own = out / "long" / f"{split}-backlog"
         if not own.is_dir():
             continue
-        rival = looks(out.parent / f"{split}-tcs-h")
+        rival = looks(out.parent / RIVALS[split])
         best = max(rival, key=lambda look: look[3])
         reached = next((look for look in looks(own) if look[3] >= best[3]), looks(own)[-1])
         told += [f"{words}:", "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
