@@ -12,7 +12,8 @@ import tomllib
 from pathlib import Path
 
 SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
-RIVALS = {"noniid": "noniid-tcs-h", "iid": "short/iid-tcs-h-looks"}  # of two like runs that with more looks
+# Of two runs that are alike, the one that looks more often.
+RIVALS = {"noniid": "noniid-tcs-h", "iid": "short/iid-tcs-h-looks"}
 HEAD = ("run", "rounds", "resource blocks", "joules", "accuracy [%]", "heard")
 Look = tuple[int, float, float, float, float]  # round, blocks, joules, accuracy, devices heard
 
