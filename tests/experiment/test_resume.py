@@ -12,8 +12,10 @@ import pytest
 
 import airfeel
 import stopping
-from airfeel.experiment import checkpoint
+from airfeel.engines.threads import Threads
+from airfeel.experiment import checkpoint, runner
 from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Damaged
+from airfeel.experiment.compare import run_missing
 from airfeel.experiment.store import Store
 from airfeel.types import BadInput
 from small import small
@@ -59,6 +61,21 @@ def test_every_scheme_and_memory_resumes(tmp_path, scheme, memory):
     airfeel.run(e, tmp_path / "whole")
     folder = interrupted(tmp_path / "cut", 4, e)
     airfeel.resume(folder)
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_a_run_that_is_asked_for_again_goes_on_with_the_threads_of_the_call(tmp_path, monkeypatch):
+    folder, workers = interrupted(tmp_path / "r", 5, settings(threads=1)), []
+
+    class Told(Threads):
+        def __init__(self, world, count, *rest, **more):
+            workers.append(count)
+            super().__init__(world, count, *rest, **more)
+
+    monkeypatch.setattr(runner, "Threads", Told)
+    run_missing(settings(threads=2), folder)
+    assert workers == [2]
+    airfeel.run(settings(threads=1), tmp_path / "whole")
     assert content(folder) == content(tmp_path / "whole")
 
 

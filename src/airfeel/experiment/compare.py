@@ -7,7 +7,7 @@ from airfeel.experiment import groups
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.load import load_stored
-from airfeel.experiment.runner import Run, Watcher, resume, run
+from airfeel.experiment.runner import Run, Watcher, go_on, run
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import fingerprint
 from airfeel.experiment.stored import check_same, open_run
@@ -53,7 +53,7 @@ def run_missing(
         return read_run(folder, e)
     if (folder / "config.toml").is_file():
         check_same(load_stored(folder), e, folder)
-        return resume(folder, watchers, signals=signals)
+        return go_on(e, folder, watchers, signals)
     return run(e, folder, watchers, signals=signals)
 
 

@@ -129,6 +129,16 @@ def resume(
     )
 
 
+def go_on(
+    experiment: Experiment, folder: Path, watchers: Iterable[Watcher], signals: Signals | None
+) -> Run:
+    """Resume a run with what its caller now says of threads, loggers and folders of data.
+
+    That all that decides the result is as it was stored has been checked by the caller.
+    """
+    return _carry_out(experiment, folder, watchers, signals or Signals(), None, resume=True)
+
+
 def _carry_out(
     e: Experiment,
     folder: Path | None,
