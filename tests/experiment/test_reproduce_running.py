@@ -172,6 +172,18 @@ def test_the_table_says_by_which_runs_it_is_judged(tmp_path):
     ]  # fmt: skip
 
 
+def test_the_table_says_what_each_run_came_to(tmp_path):
+    made_run(tmp_path / "x", "noniid-tcs-h", 40, top=0.5, every=10, heard=lambda t: 20 - t // 10)
+    made_run(tmp_path / "y", "noniid-top-k", 10, top=0.0, every=10)  # forgets what it knew
+    out = tmp_path / "out"
+    assert cli("noniid", "--from", tmp_path, "--out", out).exit_code == 0
+    told = csv.reader((out / "claims-noniid-3.csv").read_text("utf-8").splitlines())
+    assert [*told][1:] == [
+        ["noniid-tcs-h", "0", "40", "2.21e+07", "23.2", "40", "23.2", "20.0", "16.8"],
+        ["noniid-top-k", "0", "10", "3.45e+07", "10.0", "0", "9.0", "13.0", "13.0"],
+    ]
+
+
 def test_export_does_not_tell_where_the_data_lay(tmp_path):
     source = made_run(tmp_path / "runs" / "x", "iid-tcs-h", 3, reason="rounds") / "config.toml"
     text = source.read_text("utf-8")

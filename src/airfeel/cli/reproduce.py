@@ -21,7 +21,7 @@ from airfeel.experiment.reproduce import accounting as costs
 from airfeel.experiment.reproduce import claims, results, studies, tables
 from airfeel.experiment.reproduce import figures as drawings
 from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
-from airfeel.experiment.reproduce.kept import runs_sheet
+from airfeel.experiment.reproduce.kept import outcome_sheet, runs_sheet
 from airfeel.experiment.reproduce.running import (
     Shares,
     carry_out,
@@ -174,7 +174,10 @@ def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
         sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
     else:
         sheet = claims.sheet(claims.judge_all(stored, paper, _SPLITS[which]), notes)
-    sheets = {"": sheet} | ({"Runs": runs_sheet(stored, paper)} if stored else {})
+    sheets = {"": sheet}
+    if stored:
+        sheets["Runs"] = runs_sheet(stored, paper)
+        sheets["What they came to"] = outcome_sheet(stored, paper)
     _show(sheets, out, f"The paper's claims: {which}", f"claims-{which}")
 
 

@@ -1,4 +1,7 @@
-"""Which runs a table is judged by: how far each is, how it ended, and what has computed it."""
+"""Which runs a table is judged by: how far each is, how it ended, what has computed it, and what
+it came to."""
+
+import numpy as np
 
 from airfeel.catalogue import Table
 from airfeel.experiment import origin, readings
@@ -9,6 +12,10 @@ from airfeel.experiment.sheets import Sheet
 from airfeel.experiment.summary import End
 
 _UNKNOWN = "not on record"
+_SEEN = (
+    "best and last: looks at the test set; heard: devices per round, of those that there are, in "
+    "the first and in the last tenth of the rounds."
+)
 _ALIKE = (
     "The same seed gives the same bytes on one backend, its kernels and instructions only: runs of "
     "other commits or CPUs differ in last digits, and these grow over the rounds."
@@ -20,6 +27,26 @@ def runs_sheet(stored: Found, curves: dict[str, Curve]) -> Sheet:
     head = ("curve", "seed", "rounds", "state", "commit", "computed by")
     rows = [_row(curves[name], run) for name in curves for run in stored.get(name, [])]
     return Sheet(head, rows, [_ALIKE])
+
+
+def outcome_sheet(stored: Found, curves: dict[str, Curve]) -> Sheet:
+    """What each of them came to: blocks, accuracies and devices heard."""
+    head = ("curve", "seed", "rounds", "blocks", "best %", "in round", "last %")
+    rows = [_outcome(name, run) for name in curves for run in stored.get(name, [])]
+    return Sheet((*head, "heard, first tenth", "last tenth"), rows, [_SEEN])
+
+
+def _outcome(name: str, run: Run) -> tuple[str, ...]:
+    rounds, accuracy = run.columns["round"], 100.0 * run.columns["test_accuracy"]
+    best, last = np.nanargmax(accuracy), np.flatnonzero(~np.isnan(accuracy))[-1]
+    heard = run.columns["scheduled"][1:].astype(float)
+    tenth = max(len(heard) // 10, 1)
+    return (
+        *(name, str(run.experiment.run.seed), f"{rounds[-1]:,}"),
+        f"{run.columns['resource_blocks'][-1]:.3g}",
+        *(f"{accuracy[best]:.1f}", f"{rounds[best]:,}", f"{accuracy[last]:.1f}"),
+        *(f"{part.mean():.1f}" for part in (heard[:tenth], heard[-tenth:])),
+    )
 
 
 def _row(curve: Curve, run: Run) -> tuple[str, ...]:
