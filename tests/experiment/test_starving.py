@@ -12,7 +12,7 @@ from airfeel.experiment.build import build
 from airfeel.experiment.load import load
 from airfeel.experiment.runner import Run
 from airfeel.experiment.standing import starving
-from airfeel.experiment.starving import Hunger, Starving, hunger, rehearse, verdict, words
+from airfeel.experiment.starving import Hunger, Starving, Watch, hunger, rehearse, verdict, words
 from airfeel.round import start
 from small import small
 
@@ -37,8 +37,52 @@ def test_the_sentence_of_a_run_that_heard_nobody_in_23_of_40_rounds():
     rows = columns([0] * 23 + [3] * 17, needed=[24.0] * 23 + [1.0] * 17, budget=2.0)
     assert verdict(small(radio={"power_scalar": 5.0}), rows) == (
         "nobody was heard in 23 of 40 rounds: devices needed 12 times the energy allowed; "
-        "try radio.power_scalar ≤ 1.4 (it is 5), or 12 times the radio.power"
+        "try radio.power_scalar ≤ 1.4 (it is 5), 12 times the radio.power, "
+        "or a smaller training.learning_rate"
     )
+
+
+TWENTY = small(training={"devices": 20}, radio={"power_scalar": 5.0})
+
+
+def test_the_sentence_of_a_run_that_hears_two_of_twenty_devices_in_the_end():
+    rows = columns([20] * 75 + [2, 0, 1, 5, 2] * 5, needed=[1.0] * 75 + [8.0] * 25, budget=2.0)
+    assert verdict(TWENTY, rows) == (
+        "at most 5 of 20 devices were heard in the last 25 of 100 rounds: devices needed 4 times "
+        "the energy allowed; try radio.power_scalar ≤ 2.5 (it is 5), 4 times the radio.power, "
+        "or a smaller training.learning_rate"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "needed"),
+    [
+        ([2] * 29 + [6], 8.0),  # they come back
+        ([20] * 11 + [2] * 19, 8.0),  # not for long
+        ([20] * 271 + [2] * 29, 8.0),
+        ([2] * 30, 1.0),  # few are asked to speak, and could
+        ([2] * 30, math.nan),
+    ],
+)
+def test_few_devices_are_nothing_to_speak_of_unless_the_others_could_not_afford_it_any_more(
+    scheduled, needed
+):
+    assert verdict(TWENTY, columns(scheduled, needed=needed, budget=2.0)) is None
+
+
+def test_while_it_runs_a_warning_comes_once_hardly_anybody_is_heard():
+    scheduled = [20] * 4 + [1] + [20] * 235 + [2] * 50
+    rows = columns(scheduled, needed=8.0, budget=2.0)
+    watch, said = Watch(), []
+    watch.begin(TWENTY, build(TWENTY).world)
+    for t in range(len(scheduled) + 1):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            watch.row({name: values[t].item() for name, values in rows.items()})
+        said += [str(w.message) for w in heard]
+    assert [words.partition(": devices")[0] for words in said] == [
+        "round 267: at most 5 of 20 devices were heard in the last 27 rounds"
+    ]
 
 
 def test_the_excess_is_the_median_over_silent_rounds():
@@ -141,4 +185,12 @@ def test_tables_name_the_schemes_that_starved():
     assert two.startswith(
         "two starved in 2 of 2 runs, most with seed 7: nobody was heard in 4 of 4"
     )
-    assert two.endswith("the radio.power.")
+    assert two.endswith("or a smaller training.learning_rate.")
+
+
+def test_tables_tell_first_of_runs_in_which_nobody_was_heard():
+    few = columns([2] * 20, 8.0, 2.0)
+    nobody = columns([20] * 17 + [0] * 3, 8.0, 2.0)
+    (told,) = starving({"both": [Run(TWENTY, rows, {}) for rows in (few, nobody)]})
+    assert "both starved in 2 of 2 runs" in told
+    assert "nobody was heard in 3 of 20 rounds" in told

@@ -1,4 +1,4 @@
-"""A run that starves: rounds in which nobody is heard, why, and what to change.
+"""A run that starves: rounds in which nobody or hardly anybody is heard, why, and what to change.
 
 It is judged by rows, as they are stored, and before the first round by a rehearsal of it.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Bool
 
 from airfeel.experiment.build import Setup
 from airfeel.experiment.config import Experiment
@@ -21,31 +22,34 @@ from airfeel.types import State, Turn, World
 
 _BLOWN_UP = 1e12  # times the energy allowed: no setting of the radio is to blame
 _SHARE, _FEWEST = 0.1, 3  # silent rounds that are worth a word: a tenth of all, and three
+_FEW, _LASTING = 4, 20  # hardly anybody: at most one device in four, for twenty rounds
 
 
 Columns = Mapping[str, np.ndarray]  # of rounds.csv
 
 
 class Starving(UserWarning):
-    """Nobody is heard in many rounds, or somebody in hardly any."""
+    """Nobody is heard in many rounds, or hardly anybody."""
 
 
 @dataclass(frozen=True)
 class Hunger:
     """How a run starves.
 
-    silent: rounds in which nobody was heard, of so many `rounds`.
+    silent: rounds in which nobody was heard, of so many `rounds`; with `most`, the last rounds, in
+        which no more than these devices were.
     excess: energy needed over energy allowed, a median over these rounds; NaN where unknown.
     """
 
     silent: int
     rounds: int
     excess: float
+    most: int = 0
 
     @property
     def starving(self) -> bool:
         """Whether that is worth a word."""
-        return self.silent >= max(_FEWEST, _SHARE * self.rounds)
+        return self.silent >= max(_LASTING if self.most else _FEWEST, _SHARE * self.rounds)
 
 
 def hunger(columns: Columns) -> Hunger:
@@ -58,21 +62,59 @@ def hunger(columns: Columns) -> Hunger:
     >>> column = {"round": [0, 1, 2, 3], "scheduled": [0, 0, 4, 0]}
     >>> column |= {"needed_median": [np.nan, 8.0, 1.0, 4.0], "budget_median": [np.nan, 2, 2, 2]}
     >>> hunger({name: np.array(values) for name, values in column.items()})
-    Hunger(silent=2, rounds=3, excess=3.0)
+    Hunger(silent=2, rounds=3, excess=3.0, most=0)
     """
     played = columns["round"] > 0
     silent = played & (columns["scheduled"] == 0)
-    none = np.full(len(played), np.nan)
-    needed, budget = (columns.get(f"{name}_median", none)[silent] for name in ("needed", "budget"))
+    return Hunger(int(silent.sum()), int(played.sum()), _excess(columns, silent))
+
+
+def dwindled(columns: Columns, most: int) -> Hunger:
+    """What they tell of the rounds since which no more than `most` devices are heard.
+
+    >>> column = {"round": [0, 1, 2, 3], "scheduled": [0, 4, 0, 1]}
+    >>> column |= {"needed_median": [np.nan, 1.0, 8.0, 4.0], "budget_median": [np.nan, 2, 2, 2]}
+    >>> dwindled({name: np.array(values) for name, values in column.items()}, most=1)
+    Hunger(silent=2, rounds=3, excess=3.0, most=1)
+    """
+    played = columns["round"] > 0
+    others = np.flatnonzero(~played | (columns["scheduled"] > most))
+    last = np.arange(len(played)) > (others[-1] if len(others) else -1)
+    return Hunger(int(last.sum()), int(played.sum()), _excess(columns, last), most)
+
+
+def _excess(columns: Columns, rounds: Bool[np.ndarray, "r"]) -> float:
+    none = np.full(len(rounds), np.nan)
+    needed, budget = (columns.get(f"{name}_median", none)[rounds] for name in ("needed", "budget"))
     known = np.isfinite(needed) & np.isfinite(budget) & (budget > 0.0)
-    excess = float(np.median(needed[known] / budget[known])) if known.any() else math.nan
-    return Hunger(int(silent.sum()), int(played.sum()), excess)
+    return float(np.median(needed[known] / budget[known])) if known.any() else math.nan
+
+
+def few(e: Experiment) -> int:
+    """How many devices are hardly anybody."""
+    return e.training.devices // _FEW
+
+
+def found(e: Experiment, columns: Columns) -> Hunger | None:
+    """How a run starves: nobody is heard, or in the end hardly anybody; None where it does not."""
+    return _worse(hunger(columns), dwindled(columns, few(e)))
+
+
+def _worse(nobody: Hunger, hardly: Hunger) -> Hunger | None:
+    """The one to speak of. That few are heard may be as planned, unless energy was lacking."""
+    if nobody.starving:
+        return nobody
+    return hardly if hardly.starving and hardly.excess > 1.0 else None
 
 
 def words(e: Experiment, hunger: Hunger, last: bool = False) -> str:
     """What a run lacks and what may help; `last`: the rounds are the last ones, not all."""
     which = f"the last {hunger.rounds}" if last else f"{hunger.rounds}"
     heard = f"nobody was heard in {hunger.silent} of {which} rounds"
+    if hunger.most:
+        of = "" if last else f" of {hunger.rounds}"
+        who = f"at most {hunger.most} of {e.training.devices} devices"
+        heard = f"{who} were heard in the last {hunger.silent}{of} rounds"
     if not hunger.excess > 1.0:
         return f"{heard}: devices.csv says why"
     needed = f"devices needed {_times(hunger.excess)} the energy allowed"
@@ -81,17 +123,17 @@ def words(e: Experiment, hunger: Hunger, last: bool = False) -> str:
 
 def verdict(e: Experiment, columns: Columns) -> str | None:
     """What there is to say of a run's rows; None where it did not starve."""
-    found = hunger(columns)
-    return words(e, found) if found.starving else None
+    way = found(e, columns)
+    return words(e, way) if way else None
 
 
 def starved(label: str, runs: Sequence[tuple[Experiment, Columns]]) -> str | None:
     """What there is to say of some runs of one scheme, by the one that was silent most."""
-    found = [(hunger(columns), e) for e, columns in runs]
-    bad = [(h.silent / h.rounds, h, e) for h, e in found if h.starving]
+    ways = [(found(e, columns), e) for e, columns in runs]
+    bad = [(not way.most, way.silent / way.rounds, way, e) for way, e in ways if way]
     if not bad:
         return None
-    _, worst, e = max(bad, key=lambda entry: entry[0])
+    *_, worst, e = max(bad, key=lambda entry: entry[:2])
     many = f" in {len(bad)} of {len(runs)} runs, most with seed {e.run.seed}"
     return f"{label} starved{many if len(runs) > 1 else ''}: {words(e, worst)}"
 
@@ -105,7 +147,7 @@ def remedy(e: Experiment, excess: float) -> str:
         smaller = f"radio.power_scalar ≤ {_down(scale * now):g} (it is {now:g})"
     else:
         smaller = f"radio.power_scalar at {_down(scale):g} of what it is"
-    return f"try {smaller}, or {_times(excess)} the radio.power"
+    return f"try {smaller}, {_times(excess)} the radio.power, or a smaller training.learning_rate"
 
 
 def rehearse(e: Experiment, setup: Setup, state: State) -> str | None:
@@ -155,6 +197,7 @@ class Watch:
         self._e = experiment
         self._first: int | None = None  # round that was seen: a resumed run has earlier ones
         self._silent: dict[int, Row] = {}  # by round: one that is played again counts once
+        self._few: dict[int, Row] = {}  # likewise, since somebody more was heard
         self._told = False
 
     def row(self, row: Row) -> None:
@@ -162,14 +205,18 @@ class Watch:
         if now == 0 or self._told:
             return
         self._first = now if self._first is None else min(self._first, now)
-        if row["scheduled"]:
+        most = few(self._e)
+        if int(row["scheduled"]) > most:
+            self._few.clear()
             return
-        self._silent[now] = row
-        found = Hunger(len(self._silent), now - self._first + 1, math.nan)
-        if found.starving:
+        self._few[now] = row
+        if not row["scheduled"]:
+            self._silent[now] = row
+        ways = hunger(_columns(self._silent.values())), dwindled(_columns(self._few.values()), most)
+        way = _worse(*(replace(way, rounds=now - self._first + 1) for way in ways))
+        if way:
             self._told = True
-            found = replace(found, excess=hunger(_columns(self._silent.values())).excess)
-            tell(f"round {now}: {words(self._e, found, last=True)}")
+            tell(f"round {now}: {words(self._e, way, last=True)}")
 
     def end(self, summary: Facts) -> None:
         pass
