@@ -96,12 +96,11 @@ def few(e: Experiment) -> int:
 
 
 def found(e: Experiment, columns: Columns) -> Hunger | None:
-    """How a run starves: nobody is heard, or in the end hardly anybody; None where it does not."""
-    return _worse(hunger(columns), dwindled(columns, few(e)))
+    """How a run starves: nobody is heard, or in the end hardly anybody; None where it does not.
 
-
-def _worse(nobody: Hunger, hardly: Hunger) -> Hunger | None:
-    """The one to speak of. That few are heard may be as planned, unless energy was lacking."""
+    That few are heard may be as it was planned, unless energy was lacking.
+    """
+    nobody, hardly = hunger(columns), dwindled(columns, few(e))
     if nobody.starving:
         return nobody
     return hardly if hardly.starving and hardly.excess > 1.0 else None
@@ -196,8 +195,9 @@ class Watch:
     def begin(self, experiment: Experiment, world: World) -> None:
         self._e = experiment
         self._first: int | None = None  # round that was seen: a resumed run has earlier ones
+        self._since: int | None = None  # round since which hardly anybody is heard
         self._silent: dict[int, Row] = {}  # by round: one that is played again counts once
-        self._few: dict[int, Row] = {}  # likewise, since somebody more was heard
+        self._poor: dict[int, Row] = {}  # likewise: those since then that lacked energy
         self._told = False
 
     def row(self, row: Row) -> None:
@@ -205,18 +205,27 @@ class Watch:
         if now == 0 or self._told:
             return
         self._first = now if self._first is None else min(self._first, now)
-        most = few(self._e)
-        if int(row["scheduled"]) > most:
-            self._few.clear()
+        if int(row["scheduled"]) > few(self._e):
+            self._since = None
+            self._poor.clear()
             return
-        self._few[now] = row
+        self._since = now if self._since is None else min(self._since, now)
         if not row["scheduled"]:
             self._silent[now] = row
-        ways = hunger(_columns(self._silent.values())), dwindled(_columns(self._few.values()), most)
-        way = _worse(*(replace(way, rounds=now - self._first + 1) for way in ways))
-        if way:
-            self._told = True
-            tell(f"round {now}: {words(self._e, way, last=True)}")
+        if float(row["needed_median"]) > float(row["budget_median"]):
+            self._poor[now] = row
+        rounds, lean = now - self._first + 1, now - self._since + 1
+        nobody = Hunger(len(self._silent), rounds, math.nan)
+        hardly = Hunger(lean, rounds, math.nan, few(self._e))
+        if nobody.starving:
+            self._tell(now, nobody, self._silent)
+        elif hardly.starving and 2 * len(self._poor) > lean:
+            self._tell(now, hardly, self._poor)
+
+    def _tell(self, now: int, way: Hunger, rows: Mapping[int, Row]) -> None:
+        self._told = True
+        excess = _excess(_columns(rows.values()), np.ones(len(rows), dtype=bool))
+        tell(f"round {now}: {words(self._e, replace(way, excess=excess), last=True)}")
 
     def end(self, summary: Facts) -> None:
         pass

@@ -13,8 +13,8 @@ from airfeel.experiment.summary import End
 
 _UNKNOWN = "not on record"
 _SEEN = (
-    "best and last: looks at the test set; heard: devices per round, of those that there are, in "
-    "the first and in the last tenth of the rounds."
+    "best and last: looks at the test set; heard: devices per round, in the first and in the last "
+    "tenth of the rounds."
 )
 _ALIKE = (
     "The same seed gives the same bytes on one backend, its kernels and instructions only: runs of "
