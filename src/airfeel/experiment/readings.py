@@ -58,6 +58,13 @@ def round_mean(run: Run, name: str) -> float:
     return float(measured.mean()) if len(measured) else math.nan
 
 
+def first_and_last(run: Run, name: str) -> tuple[float, float]:
+    """Means of a column over the first and over the last tenth of the rounds, at least one."""
+    values = column(run, name)[1:].astype(float)
+    tenth = max(len(values) // 10, 1)
+    return float(values[:tenth].mean()), float(values[-tenth:].mean())
+
+
 def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Float[Array, "p"]:
     """The last known value of y up to each point; NaN before the first.
 

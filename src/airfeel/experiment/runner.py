@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from airfeel.experiment.figures import Panels
 
-__all__ = ["Run", "Watcher", "resume", "run"]
+__all__ = ["Run", "Watcher", "go_on", "resume", "run"]
 
 
 @dataclass(frozen=True, repr=False)

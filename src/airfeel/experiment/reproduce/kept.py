@@ -38,14 +38,12 @@ def outcome_sheet(stored: Found, curves: dict[str, Curve]) -> Sheet:
 
 def _outcome(name: str, run: Run) -> tuple[str, ...]:
     rounds, accuracy = run.columns["round"], 100.0 * run.columns["test_accuracy"]
-    best, last = np.nanargmax(accuracy), np.flatnonzero(~np.isnan(accuracy))[-1]
-    heard = run.columns["scheduled"][1:].astype(float)
-    tenth = max(len(heard) // 10, 1)
+    best, last = np.nanargmax(accuracy), 100.0 * readings.accuracy_at(run.columns)
     return (
         *(name, str(run.experiment.run.seed), f"{rounds[-1]:,}"),
         f"{run.columns['resource_blocks'][-1]:.3g}",
-        *(f"{accuracy[best]:.1f}", f"{rounds[best]:,}", f"{accuracy[last]:.1f}"),
-        *(f"{part.mean():.1f}" for part in (heard[:tenth], heard[-tenth:])),
+        *(f"{accuracy[best]:.1f}", f"{rounds[best]:,}", f"{last:.1f}"),
+        *(f"{heard:.1f}" for heard in readings.first_and_last(run, "scheduled")),
     )
 
 

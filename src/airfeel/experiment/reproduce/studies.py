@@ -14,7 +14,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
 from airfeel.experiment.groups import Groups, deciding, flat, peers, unique, varied
 from airfeel.experiment.judge import Judge, budget, ended
-from airfeel.experiment.readings import accuracy_at, column, mean_and_spread
+from airfeel.experiment.readings import accuracy_at, column, first_and_last, mean_and_spread
 from airfeel.experiment.report.maps import Axis, over_settings
 from airfeel.experiment.report.runs import find, read
 from airfeel.experiment.reproduce.curves import essence
@@ -215,15 +215,14 @@ def _starvation_sheet(groups: Groups) -> Sheet:
     rows = []
     for label, runs in groups.items():
         heard = [run.columns["scheduled"][1:] for run in runs]
-        tenth = [max(len(h) // 10, 1) for h in heard]
-        pairs = list(zip(heard, tenth, strict=True))
+        first, last = np.mean([first_and_last(run, "scheduled") for run in runs], axis=0)
         rows.append(
             (
                 label,
                 str(len(runs)),
                 " ".join(sorted({f"{run.columns['round'][-1]:,}" for run in runs})),
-                f"{np.mean([h[:t].mean() for h, t in pairs]):.1f}",
-                f"{np.mean([h[-t:].mean() for h, t in pairs]):.1f}",
+                f"{first:.1f}",
+                f"{last:.1f}",
                 f"{np.mean([100 * (h == 0).mean() for h in heard]):.0f} %",
                 f"{np.mean([100 * accuracy_at(run.columns) for run in runs]):.1f}",
                 f"{np.mean([run.columns['resource_blocks'][-1] for run in runs]):.3g}",
