@@ -33,6 +33,10 @@ SEEDS = {
     "radio/sionna.py": {"manual_seed"},  # Sionna's own generator: seeded from a device's dice
     "learn/models.py": {"manual_seed"},  # initial weights: seeded from a stream, in fork_rng
     "learn/backends.py": {"Generator", "manual_seed"},  # dropout: seeded from a device's dice
+    "learn/global_rng.py": {
+        "seed",
+        "manual_seed",
+    },  # for user modules: seeded from a device's stream
 }
 
 

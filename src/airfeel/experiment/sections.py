@@ -78,7 +78,7 @@ class Model(Section):
     dropout: Below1 = Field(0.0, description="share of units dropped in training; 0 is off")
     hidden: Count = Field(64, description="hidden units of the mlp")
     buffers: Literal["refuse", "frozen"] = Field(
-        "refuse", description="what to do with a model that has buffers, such as batch norm's"
+        "refuse", description="frozen keeps the buffers of a model, which must be constants"
     )
     options: Options = Field({}, description="arguments for a user's own factory")
 

@@ -10,7 +10,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,7 +19,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.learn import native
-from airfeel.learn.flat import FlatModel
+from airfeel.learn.flat import FlatModel, Replica
 from airfeel.learn.look import NativeLook, serves
 from airfeel.learn.models import dropout_dice
 from airfeel.learn.rules import Memory, PlainSGD, Rule
@@ -29,6 +29,7 @@ from airfeel.types import BadInput, Dataset
 Drops = Annotated[bool, about("whether the model has dropout")]
 
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
+_DRAWS = "training.backend = 'stacked': the model draws random numbers in training; use 'torch'"
 _BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
 _Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
 
@@ -77,12 +78,9 @@ class Torch:
         delta = theta.new_empty((len(batches), len(theta)))
         loss = np.empty(len(batches))
         for n, steps in enumerate(torch.from_numpy(batches).to(theta.device)):
-            dice = None if seeds is None else torch.Generator().manual_seed(seeds[n])
-            token = dropout_dice.set(dice)
-            try:
-                loss[n] = self._device(theta, steps, learning_rate, delta[n])
-            finally:
-                dropout_dice.reset(token)
+            seed = None if seeds is None else seeds[n]
+            work = partial(self._device, theta, steps, learning_rate, seed, delta[n])
+            loss[n] = self.model.seeded(work, seed or 0)
         return delta, loss
 
     def _device(
@@ -90,9 +88,26 @@ class Torch:
         theta: Float[Tensor, "D"],
         steps: Int64[Tensor, "H B"],
         learning_rate: float,
+        seed: int | None,
         out: Float[Tensor, "D"],
     ) -> float:
-        net, data = self.model.replica(), self.data
+        dice = None if seed is None else torch.Generator().manual_seed(seed)
+        token = dropout_dice.set(dice)
+        try:
+            with self.model.training() as net:
+                return self._steps(net, theta, steps, learning_rate, out)
+        finally:
+            dropout_dice.reset(token)
+
+    def _steps(
+        self,
+        net: Replica,
+        theta: Float[Tensor, "D"],
+        steps: Int64[Tensor, "H B"],
+        learning_rate: float,
+        out: Float[Tensor, "D"],
+    ) -> float:
+        data = self.data
         net.flat.copy_(theta)
         start, memory = list(self.model.split(theta).values()), Memory()
         losses = []
@@ -131,8 +146,26 @@ class Stacked:
         learning_rate: float,
         seeds: Sequence[int] | None = None,
     ) -> _Out:
+        before = self.model.seeded.state()
+        try:
+            with self.model.training() as net:
+                result = self._steps(net, theta, batches, learning_rate)
+        except RuntimeError as error:
+            if "randomness" in str(error):
+                raise BadInput(_DRAWS) from error
+            raise
+        if self.model.seeded.state() != before:
+            raise BadInput(_DRAWS)
+        return result
+
+    def _steps(
+        self,
+        net: Replica,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+    ) -> _Out:
         model, data = self.model, self.data
-        net = model.replica()
 
         def loss_of(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
             return model.loss(torch.func.functional_call(net.module, model.split(flat), x), y)
@@ -197,6 +230,7 @@ def fastest(
         dropout: whether the model has dropout.
     """
     rule = PlainSGD() if rule is None else rule
+    dropout = dropout or model.has_dropout
     why = _not_native(model, data, rule, dropout)
     if why is None:
         return Native(native.describe(model.module, data.shape), data)
@@ -210,7 +244,7 @@ def stacked(
     model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
 ) -> Backend:
     """`Stacked`, which has no dropout; arguments as for `fastest`."""
-    if dropout:
+    if dropout or model.has_dropout:
         raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
     return Stacked(model, data, PlainSGD() if rule is None else rule)
 

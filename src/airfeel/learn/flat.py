@@ -2,6 +2,8 @@
 
 import copy
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,9 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
+from airfeel.learn.global_rng import SeededWork, warn_of_evaluation
 from airfeel.types import BadInput, Dataset, Scores, Spread
 
 _TEST_BATCH = 500
@@ -30,9 +34,10 @@ class Replica:
 class FlatModel:
     """The trainable parameters of a module, in the module's own order, as one vector.
 
-    Only parameters are trained, compressed and sent. Modules with buffers (running statistics of
-    batch norm) have state that no update carries; they are refused unless `buffers = "frozen"`,
-    which keeps every buffer at its initial value and the module in evaluation mode throughout.
+    Only parameters are trained, compressed and sent. Modules with buffers have state that no update
+    carries; they are refused unless `buffers = "frozen"`, which keeps every buffer at its initial
+    value. Running statistics of batch norm are refused always: frozen, they would normalize by
+    mean 0 and variance 1. The module is in training mode while it trains, else in evaluation mode.
     """
 
     def __init__(
@@ -56,6 +61,8 @@ class FlatModel:
         self._convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
         if self.dim == 0:
             raise BadInput("model: has no trainable parameter; at least one is needed")
+        self.has_dropout = any(_drops(part) for part in module.modules())
+        self.seeded = SeededWork(self.device)
         self._local = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,6 +101,25 @@ class FlatModel:
             replica = self._local.replica = self._make()
         return replica
 
+    @contextmanager
+    def training(self) -> Iterator[Replica]:
+        """This thread's own copy in training mode; it must leave all buffers as they were."""
+        net = self.replica()
+        net.module.train()
+        try:
+            yield net
+        finally:
+            net.module.eval()
+        for (name, own), initial in zip(
+            net.module.named_buffers(), self.module.buffers(), strict=True
+        ):
+            if not torch.equal(own, initial):
+                own.copy_(initial)
+                raise BadInput(
+                    f"model.buffers = 'frozen': training changed the buffer {name}, which no "
+                    "update carries; use a model whose buffers are constants"
+                )
+
     def _make(self) -> Replica:
         module = copy.deepcopy(self.module)
         flat = self.initial()
@@ -129,22 +155,30 @@ class FlatModel:
             hits = int((output.argmax(dim=-1) == target).sum()) if self.classes else 0
             return hits, float(self.loss(output, target)) * len(target)
 
+        before = self.seeded.state()
         rows = list(spread(batch, range(0, len(data.test_y), _TEST_BATCH)))
+        if self.seeded.state() != before:
+            warn_of_evaluation()
         total = len(data.test_y)
         accuracy = sum(hits for hits, _ in rows) / total if self.classes else float("nan")
         return accuracy, sum(loss for _, loss in rows) / total
 
 
 def _check(module: nn.Module, buffers: str) -> None:
+    for name, part in module.named_modules():
+        if isinstance(part, _NormBase) and part.running_mean is not None:
+            raise BadInput(
+                f"model.buffers = {buffers!r}: {name or 'the model'} is {type(part).__name__}, "
+                "whose running statistics no update carries; use GroupNorm, LayerNorm, or "
+                "track_running_stats=False"
+            )
     names = [name for name, _ in module.named_buffers()]
     if names and buffers != "frozen":
         raise BadInput(
-            f"model.buffers = {buffers!r}: the model has buffers ({', '.join(names[:3])}, …) that "
-            'no update carries; use layers without (GroupNorm), or "frozen" to keep them'
+            f"model.buffers = {buffers!r}: the model has buffers ({', '.join(names[:3])}) that no "
+            'update carries; use "frozen" where they are constants'
         )
-    for name, part in module.named_modules():
-        if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0:
-            raise BadInput(
-                f"model: {name} is torch's Dropout, which draws from a global generator; "
-                "use airfeel.learn.models.Dropout, whose masks follow the run's seed"
-            )
+
+
+def _drops(part: nn.Module) -> bool:
+    return isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0
