@@ -21,7 +21,7 @@ class ByAge:
     old: Annotated[Share, about("share of the mask that goes by age")] = 0.5
 
     def __call__(self, turn, k):
-        oldest = top_k(turn.state.carry["age"], round(self.old * k))
+        oldest = top_k(turn.state_of(self)["age"], round(self.old * k))
         largest = top_k_outside(turn.state.update, k - len(oldest), oldest)
         return torch.cat([oldest, largest]).sort().values
 
@@ -29,7 +29,7 @@ class ByAge:
         return {"age": torch.zeros_like(turn.state.update)}
 
     def advance(self, turn, happened):
-        age = turn.state.carry["age"] + 1.0
+        age = turn.state_of(self)["age"] + 1.0
         if happened.decoded is not None:
             age[happened.decoded.fresh] = 0.0
         return {"age": age}

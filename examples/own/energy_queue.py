@@ -24,12 +24,12 @@ class Thrifty:
 
     def __call__(self, turn, fading):
         power = power_left(turn)
-        debt = turn.state.carry["queue"] / turn.world.power
+        debt = turn.state_of(self)["queue"] / turn.world.power
         return Invited(lowest(debt - self.weight * capacity(power, fading), self.scheduled, power))
 
     def begin(self, turn):
         return {"queue": np.zeros(turn.world.devices)}
 
     def advance(self, turn, happened):
-        costs, queue = happened.costs, turn.state.carry["queue"]
+        costs, queue = happened.costs, turn.state_of(self)["queue"]
         return {"queue": np.maximum(queue + costs.energy - turn.world.power * costs.slots, 0.0)}

@@ -27,7 +27,7 @@ class GaussMarkov:
     def now(self, turn):
         """The sky of this round: the same numbers however often it is asked for."""
         fresh = turn.rng("fading").standard_normal((*shape_of(turn), 2))
-        return self.memory * turn.state.carry["sky"] + np.sqrt(1.0 - self.memory**2) * fresh
+        return self.memory * turn.state_of(self)["sky"] + np.sqrt(1.0 - self.memory**2) * fresh
 
     def begin(self, turn):
         return {"sky": turn.streams.rng("fading", 0).standard_normal((*shape_of(turn), 2))}

@@ -22,12 +22,12 @@ class Heavy:
         return self.rate * self.velocity(turn, decoded)
 
     def velocity(self, turn, decoded):
-        return self.beta * turn.state.carry["velocity"] + decoded.update
+        return self.beta * turn.state_of(self)["velocity"] + decoded.update
 
     def begin(self, turn):
         return {"velocity": torch.zeros_like(turn.state.update)}
 
     def advance(self, turn, happened):
         if happened.decoded is None:  # an idle round
-            return {"velocity": turn.state.carry["velocity"]}
+            return {"velocity": turn.state_of(self)["velocity"]}
         return {"velocity": self.velocity(turn, happened.decoded)}

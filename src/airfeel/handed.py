@@ -1,21 +1,44 @@
-"""What a part hands back, checked at the door, so that its author hears which part it was."""
+"""Components are called here, and what they return is checked, so that messages name them."""
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Float64
 
 from airfeel.errors import BadInput, quote
-from airfeel.types import Fading, Invited, Turn
+from airfeel.types import Fade, Fading, Invite, Invited, Turn
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
-def sky(turn: Turn, part: object, fading: object) -> Fading:
-    """The sky that `scheme.fade` drew for all devices and sub-channels, in finite numbers from 0.
+def call(
+    turn: Turn,
+    path: str,
+    component: Callable[Concatenate[Turn, _Given], _Made],
+    *given: _Given.args,
+    **named: _Given.kwargs,
+) -> _Made:
+    """Call a component with the round as it sees it: its own states come first.
+
+    Args:
+        turn: the round.
+        path: of the component in the scheme.
+        component: a component, or a method of one.
+        given, named: what it is handed beside the round.
+    """
+    return component(turn.within(path), *given, **named)
+
+
+def sky(turn: Turn, part: Fade) -> Fading:
+    """The sky that `scheme.fade` draws for all devices and sub-channels, in finite numbers from 0.
 
     Args:
         turn: the round; knows how many there are.
-        part: that drew it, to be named.
-        fading: what it returned.
+        part: that draws it.
     """
-    blame = f"scheme.fade = {name(part)}"
+    blame, fading = f"scheme.fade = {name(part)}", call(turn, "fade", part)
     if not isinstance(fading, Fading):
         raise BadInput(f"{blame}: returns {_kind(fading)}; must return a Fading")
     gains(turn, f"{blame}: gain", fading.gain)
@@ -25,15 +48,15 @@ def sky(turn: Turn, part: object, fading: object) -> Fading:
     return fading
 
 
-def guests(turn: Turn, part: object, invited: object) -> Invited:
+def guests(turn: Turn, part: Invite, fading: Fading) -> Invited:
     """Who is invited: yes or no for each device.
 
     Args:
         turn: the round; knows how many devices there are.
-        part: that invites them, to be named.
-        invited: what it returned.
+        part: that invites them.
+        fading: the sky, as it is believed.
     """
-    blame = f"scheme.invite = {name(part)}"
+    blame, invited = f"scheme.invite = {name(part)}", call(turn, "invite", part, fading)
     if not isinstance(invited, Invited):
         raise BadInput(f"{blame}: returns {_kind(invited)}; must return an Invited")
     wanted = (turn.world.devices,)

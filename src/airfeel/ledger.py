@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from airfeel import handed
 from airfeel.compress.masks import overlap
 from airfeel.radio.air import analog_energy, segment_energy
 from airfeel.radio.packets import digital_slots, own_bits, own_slots
@@ -44,8 +45,8 @@ def account(
     if not meters:
         return costs
     energy, slots, columns = costs.energy, 0, dict[str, float]()
-    for meter in meters:
-        reading = meter(turn, said, fading, plan, delivery)
+    for i, meter in enumerate(meters):
+        reading = handed.call(turn, f"meters.{i}", meter, said, fading, plan, delivery)
         if not isinstance(reading, Reading):
             made = type(reading).__name__
             raise BadInput(f"meter {type(meter).__name__}: returns {made}; must return a Reading")

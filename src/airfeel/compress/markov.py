@@ -58,7 +58,7 @@ class Markov:
         share: float,
     ) -> Recovered:
         fresh = max(energy(y) - len(y) * noise, 0.0) / (share * measure.dim)
-        prior = Belief(*(np.asarray(turn.state.carry[name]) for name in _NAMES))
+        prior = Belief(*(np.asarray(turn.state_of(self)[name]) for name in _NAMES))
         if np.isnan(prior.pi).any():
             prior = at_first(measure.dim, share, fresh)
         found = recover(measure, y, prior, self.iterations, self.tolerance)
@@ -74,7 +74,7 @@ class Markov:
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """What the round told; as before where nothing was recovered by message passing."""
         notes = {} if happened.decoded is None else happened.decoded.notes
-        return {name: np.asarray(notes.get(name, turn.state.carry[name])) for name in _NAMES}
+        return {name: np.asarray(notes.get(name, turn.state_of(self)[name])) for name in _NAMES}
 
 
 def at_first(dim: int, share: float, variance: float) -> Belief:

@@ -25,7 +25,7 @@ class Aged:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, Tensor]:
         """0 on the mask, one more elsewhere; an idle round changes nothing."""
-        age = torch.as_tensor(turn.state.carry["age"])
+        age = torch.as_tensor(turn.state_of(self)["age"])
         if happened.idle:
             return {"age": age}
         return {"age": (age + 1.0).index_fill_(0, happened.said.agreed.support.cpu(), 0.0)}
@@ -46,7 +46,7 @@ class AgeTopK(Aged):
         r = min(len(last), self.candidates or 2 * k)
         if r < k:
             raise BadInput(f"scheme.mask.candidates = {r}: must be at least K = {k}")
-        return oldest(last, torch.as_tensor(turn.state.carry["age"]), k, top_k(last, r))
+        return oldest(last, torch.as_tensor(turn.state_of(self)["age"]), k, top_k(last, r))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class FairK(Aged):
         others = torch.ones(len(last), dtype=torch.bool, device=last.device)
         others[first] = False
         rest = torch.nonzero(others).flatten()
-        age = torch.as_tensor(turn.state.carry["age"])
+        age = torch.as_tensor(turn.state_of(self)["age"])
         return torch.cat([first, oldest(last, age, k - len(first), rest)]).sort().values
 
 

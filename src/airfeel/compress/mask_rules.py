@@ -30,7 +30,8 @@ def newest(turn: Turn) -> Float[Tensor, "D"]:
     Args:
         turn: the round, with what parts remember.
     """
-    return torch.as_tensor(turn.state.carry.get("newest", turn.state.update))
+    held = turn.published("newest")
+    return turn.state.update if held is None else torch.as_tensor(held)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class ExpectedBacklog:
     floor: Annotated[Share, about("f, smallest rate over the mean rate")] = 0.1
 
     def __call__(self, turn: Turn, k: int) -> Int64[Tensor, "{k}"]:
-        return top_k(expected_backlog(*_carried(turn), self.floor), k)
+        return top_k(expected_backlog(*self._kept(turn), self.floor), k)
 
     def begin(self, turn: Turn) -> Mapping[str, Tensor]:
         """ρ = |ĝ_0|, of the round that sent everything."""
@@ -56,13 +57,18 @@ class ExpectedBacklog:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, Tensor]:
         """On the mask ρ ← |ĝ|/a, a ← 1; elsewhere, and in an idle round, a ← a + 1."""
-        rate, wait = _carried(turn)
+        rate, wait = self._kept(turn)
         if happened.decoded is None:
             return {"rate": rate, "wait": wait + 1.0}
         support = happened.said.agreed.support
         sent = happened.decoded.update[support].abs().to(torch.float64)
         rate = rate.index_copy(0, support, sent / wait[support])
         return {"rate": rate, "wait": (wait + 1.0).index_fill_(0, support, 1.0)}
+
+    def _kept(self, turn: Turn) -> tuple[Float64[Tensor, "D"], Float64[Tensor, "D"]]:
+        """ρ and a."""
+        kept = turn.state_of(self)
+        return torch.as_tensor(kept["rate"]), torch.as_tensor(kept["wait"])
 
 
 def expected_backlog(
@@ -80,8 +86,3 @@ def expected_backlog(
     tensor([4., 9.], dtype=torch.float64)
     """
     return rate.clamp(min=floor * float(rate.mean())).mul_(wait)
-
-
-def _carried(turn: Turn) -> tuple[Tensor, Tensor]:
-    carry = turn.state.carry
-    return torch.as_tensor(carry["rate"]), torch.as_tensor(carry["wait"])

@@ -9,7 +9,9 @@ import numpy as np
 from airfeel.experiment.build import Setup
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.store import fingerprint
-from airfeel.types import State
+from airfeel.radio.meters import Heard
+from airfeel.radio.planner import Bounded
+from airfeel.types import Arrays, ComponentStates, State
 
 Facts = dict[str, Any]  # what summary.json says
 
@@ -49,7 +51,7 @@ def summarise(
         "best_accuracy": max([*measured, accuracy]) if world.data.classes else math.nan,
         "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
         "energy_joules": energy * e.radio.symbol_seconds,
-        "allocation_gap": float(state.carry.get("gap", math.nan)),
+        "allocation_gap": _gap(state),
     }
     told = {
         "scheme": setup.facts.get("scheme", e.scheme.name),
@@ -67,6 +69,21 @@ def summarise(
     return told | _heard(state)
 
 
+def _gap(state: State) -> float:
+    """The largest distance to a proven bound that an allocator of the plan left; NaN: unknown."""
+    gaps = [kept["gap"] for kept in _kept_by(Bounded, state)]
+    return float(np.fmax.reduce(gaps, initial=math.nan))
+
+
 def _heard(state: State) -> Facts:
     """In how many rounds each device spoke, where that is counted: in a cell."""
-    return {"heard": state.carry["heard"].tolist()} if "heard" in state.carry else {}
+    counts = [kept["heard"] for kept in _kept_by(Heard, state)]
+    return {"heard": counts[0].tolist()} if counts else {}
+
+
+def _kept_by(kind: type, state: State) -> list[Arrays]:
+    """What components of a kind keep."""
+    states = state.carry
+    if not isinstance(states, ComponentStates):
+        return []
+    return [states.of(part) for part in states.components.values() if isinstance(part, kind)]

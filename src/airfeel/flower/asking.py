@@ -69,13 +69,14 @@ def begin(
     reachable = fleet.reachable(nodes)
     fading, invited, limit = None, Invited(reachable), None
     if turn.round > 0:
-        codec, fading = scheme.codec, handed.sky(turn, scheme.fade, scheme.fade(turn))
-        invited = handed.guests(turn, scheme.invite, scheme.invite(turn, fading))
+        codec = scheme.codec
+        fading = handed.sky(turn, scheme.fade)
+        invited = handed.guests(turn, scheme.invite, fading)
         refuse_round(scheme, fading, invited)
         invited = Invited(reachable & invited.who)
     told = allowed.write(codec)
     theirs = allowed.read(told)
-    agreed, mask = agree(codec, theirs, turn, seed)
+    agreed, mask = agree(codec, theirs, turn.within("codec"), seed)
     if fading is not None:
         limit = _limit_of(scheme.plan, turn, len(agreed.support))
     asked = {fleet.node[int(n)]: int(n) for n in np.flatnonzero(invited.who)}

@@ -155,8 +155,8 @@ class Precoded:
         rate, steps = self._local
         if self.bound is not None and rate is not None and steps is not None:
             return float(at_round(rate, turn.round) * steps * self.bound) ** 2
-        if self.norm == "last" and np.isfinite(turn.state.carry["peak"]):
-            return float(turn.state.carry["peak"])
+        if self.norm == "last" and np.isfinite(turn.state_of(self)["peak"]):
+            return float(turn.state_of(self)["peak"])
         return None
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
@@ -168,7 +168,7 @@ class Precoded:
         if self.norm != "last":
             return {}
         norm2 = happened.said.energy[happened.said.finite].sum(axis=1)
-        before = np.asarray(turn.state.carry["peak"])
+        before = np.asarray(turn.state_of(self)["peak"])
         return {"peak": np.array(norm2.max()) if len(norm2) else before}
 
 

@@ -17,6 +17,7 @@ from airfeel.radio.remaining import power_left
 from airfeel.radio.reports import REAL_BITS
 from airfeel.ranges import Count, Whole, about
 from airfeel.types import (
+    BadInput,
     Fade,
     Fading,
     Happened,
@@ -84,7 +85,7 @@ def share_out(
     training (arXiv:2001.10402); rounding up may make the phase longer by a slot per device.
 
     Args:
-        turn: the round; knows P̄_{t,n} and, for norms, what is carried as `norm`.
+        turn: the round; knows P̄_{t,n} and, for norms, what `Granted` publishes as `norm`.
         fading: the sky, as it is believed.
         who: devices that are invited.
         allocate: shares the sub-channels out.
@@ -93,7 +94,10 @@ def share_out(
     """
     if entries == "norm":
         division = alone(turn, fading, who)
-        room = by_norms(np.asarray(turn.state.carry["norm"]), division.rate, window)
+        norm = turn.published("norm")
+        if norm is None:
+            raise BadInput("entries = 'norm': needs an invitation that publishes `norm` (Granted)")
+        room = by_norms(np.asarray(norm), division.rate, window)
         return Shared(division, room, int(room.sum()))
     division = divide(np.flatnonzero(who), power_left(turn), fading, np.ones(len(who)), allocate)
     each = window // max(len(division.owner), 1)
@@ -162,6 +166,7 @@ class Granted:
     entries: Entries = "equal"
     told: Annotated[Whole, about("numbers of 32 bits that each packet carries beside")] = 0
     grants: ClassVar[bool] = True  # another invitation takes the place of the one within
+    publishes: ClassVar[tuple[str, ...]] = ("norm",)  # the plan shares the phase out once more
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         who = self.invite(turn, fading).who
@@ -180,7 +185,7 @@ class Granted:
         """Norms of all who trained and told them."""
         if self.entries != "norm":
             return {}
-        norm, said = np.array(turn.state.carry["norm"]), happened.said
+        norm, said = np.array(turn.state_of(self)["norm"]), happened.said
         known = said.finite & happened.plan.told[said.devices]
         if said.norm is not None:
             norm[said.devices[known]] = said.norm[known]

@@ -121,7 +121,7 @@ class ProportionalFair:
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
         power = power_left(turn)
-        share = np.asarray(turn.state.carry["heard"]) + self.floor
+        share = np.asarray(turn.state_of(self)["heard"]) + self.floor
         return Invited(lowest(-capacity(power, fading) / share, self.scheduled, power))
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
@@ -130,7 +130,7 @@ class ProportionalFair:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """The share with this round in it."""
-        before = np.asarray(turn.state.carry["heard"])
+        before = np.asarray(turn.state_of(self)["heard"])
         return {"heard": (1.0 - self.forget) * before + self.forget * happened.plan.active}
 
 

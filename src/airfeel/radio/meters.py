@@ -87,4 +87,4 @@ class Heard:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """One more of those who speak in this round."""
-        return {"heard": turn.state.carry["heard"] + happened.plan.active}
+        return {"heard": turn.state_of(self)["heard"] + happened.plan.active}

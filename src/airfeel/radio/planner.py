@@ -42,7 +42,7 @@ class Bounded:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """The larger of the gap so far and this round's."""
-        return {"gap": np.asarray(np.fmax(turn.state.carry["gap"], happened.plan.gap))}
+        return {"gap": np.asarray(np.fmax(turn.state_of(self)["gap"], happened.plan.gap))}
 
 
 def first_reasons(said: Said, power: Float64[np.ndarray, "N"]) -> np.ndarray:

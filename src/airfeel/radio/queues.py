@@ -134,7 +134,7 @@ class EnergyQueue:
     asks: ClassVar[str] = "energy"  # what devices must tell of their symbols
 
     def __call__(self, turn: Turn, fading: Fading) -> Invited:
-        carry, able = turn.state.carry, power_left(turn) > 0.0
+        carry, able = turn.state_of(self), power_left(turn) > 0.0
         norm2 = np.asarray(carry["norm"])
         if np.isnan(norm2).all():
             return Invited(able)
@@ -160,7 +160,7 @@ class EnergyQueue:
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """Queues after a round that was not idle; norms of all who trained and told them."""
-        carry, said, plan = turn.state.carry, happened.said, happened.plan
+        carry, said, plan = turn.state_of(self), happened.said, happened.plan
         norm, known = np.array(carry["norm"]), said.finite & plan.told[said.devices]
         norm[said.devices[known]] = said.energy[known].sum(axis=1)
         queue, span = np.asarray(carry["queue"]), np.asarray(carry["span"])
@@ -203,7 +203,7 @@ class Drift(Bounded):
         able = np.asarray(reason == Reason.SCHEDULED, dtype=bool)
         allowance = analog.budget if said.symbols.shape[1] else np.ones(len(able))
         needed = np.where(able, analog.needed, 0.0)
-        price = np.asarray(turn.state.carry["queue"]) * needed / allowance
+        price = np.asarray(turn.state_of(self)["queue"]) * needed / allowance
         bound = 1.0, 1.0
         if self.constants == "measured":
             norm2 = said.energy[able[said.devices]].sum(axis=1)
@@ -228,8 +228,9 @@ class Drift(Bounded):
 
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, np.ndarray]:
         """Queues after a round that was not idle, of the energy of the air alone."""
-        gap, plan, queue = super().advance(turn, happened), happened.plan, turn.state.carry["queue"]
+        gap, plan = super().advance(turn, happened), happened.plan
+        queue = np.asarray(turn.state_of(self)["queue"])
         if happened.idle or not plan.slots_air:
-            return {**gap, "queue": np.asarray(queue)}
+            return {**gap, "queue": queue}
         energy = np.where(plan.active, plan.needed, 0.0)
-        return {**gap, "queue": queue_after(np.asarray(queue), energy, plan.budget)}
+        return {**gap, "queue": queue_after(queue, energy, plan.budget)}

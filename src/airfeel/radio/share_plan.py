@@ -110,7 +110,7 @@ class SharePlan(Bounded):
             noise = said.symbols.shape[1] * fading.noise / said.lanes
             scalar = np.sqrt(least_error(*heard, noise, self.kappa)) or 1.0  # 1: of no consequence
         else:
-            scalar = turn.state.carry["loudness"]
+            scalar = turn.state_of(self)["loudness"]
         share, needed = np.zeros(fading.gain.shape), np.full(len(budget), np.nan)
         share[who] = regularised_shares(*heard, float(scalar) ** 2)
         gain = fading.air_gain[who]
@@ -126,7 +126,7 @@ class SharePlan(Bounded):
     def reports(self, turn: Turn) -> bool:
         """Whether devices report in this round: in one of R, and as long as no σ_t is known."""
         due = (turn.round - 1) % self.rounds_apart == 0
-        return due or bool(np.isnan(turn.state.carry["loudness"]))
+        return due or bool(np.isnan(turn.state_of(self)["loudness"]))
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray]:
         """No gap and no loudness is known."""
@@ -139,7 +139,8 @@ class SharePlan(Bounded):
         if self.rounds_apart == 1:
             return gap
         new = self.reports(turn) and plan.active.any() and np.nansum(plan.needed) > 0.0
-        return {**gap, "loudness": np.array(plan.scalar if new else turn.state.carry["loudness"])}
+        scalar = plan.scalar if new else turn.state_of(self)["loudness"]
+        return {**gap, "loudness": np.array(scalar)}
 
 
 def _energy_left(turn: Turn, dear: Float64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:

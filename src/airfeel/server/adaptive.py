@@ -54,13 +54,13 @@ class Adaptive:
         """The moments of this round."""
         names = ("momentum", "second", "steps")
         if happened.decoded is None:
-            return {name: torch.as_tensor(turn.state.carry[name]) for name in names}
+            return {name: torch.as_tensor(turn.state_of(self)[name]) for name in names}
         m, v, steps = self._moments(turn, happened.decoded)
         return dict(zip(names, (m, v, torch.tensor(steps)), strict=True))
 
     def _moments(self, turn: Turn, decoded: Decoded) -> _Moments:
         """m, v and the number of steps with this round in them."""
-        carry, g = turn.state.carry, decoded.update
+        carry, g = turn.state_of(self), decoded.update
         m, v = torch.as_tensor(carry["momentum"]), torch.as_tensor(carry["second"])
         square = self._square(decoded)
         new_m = self.beta1 * m + (1.0 - self.beta1) * g

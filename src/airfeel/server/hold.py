@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -27,13 +27,15 @@ class Hold:
         Literal["fresh", "all"], about("what moves the model: what came now, or old entries too")
     ] = "fresh"
 
+    publishes: ClassVar[tuple[str, ...]] = ("newest",)  # masks by size and age read it
+
     @property
     def forgetful(self) -> bool:
         """Whether devices must not remember."""
         return self.apply == "all"
 
     def __call__(self, turn: Turn, decoded: Decoded) -> Float[Tensor, "D"]:
-        return _kept(turn, decoded) if self.apply == "all" else decoded.update
+        return self._kept(turn, decoded) if self.apply == "all" else decoded.update
 
     def begin(self, turn: Turn) -> Mapping[str, Tensor]:
         """ĝ_0, which sent everything."""
@@ -42,10 +44,9 @@ class Hold:
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, Tensor]:
         """The newest values."""
         if happened.decoded is None:
-            return {"newest": torch.as_tensor(turn.state.carry["newest"])}
-        return {"newest": _kept(turn, happened.decoded)}
+            return {"newest": torch.as_tensor(turn.state_of(self)["newest"])}
+        return {"newest": self._kept(turn, happened.decoded)}
 
-
-def _kept(turn: Turn, decoded: Decoded) -> Float[Tensor, "D"]:
-    before = torch.as_tensor(turn.state.carry["newest"])
-    return torch.where(decoded.fresh, decoded.update, before)
+    def _kept(self, turn: Turn, decoded: Decoded) -> Float[Tensor, "D"]:
+        before = torch.as_tensor(turn.state_of(self)["newest"])
+        return torch.where(decoded.fresh, decoded.update, before)

@@ -40,9 +40,9 @@ class FedAvgM:
     def advance(self, turn: Turn, happened: Happened) -> Mapping[str, Tensor]:
         """The velocity of this round."""
         if happened.decoded is None:
-            return {"momentum": torch.as_tensor(turn.state.carry["momentum"])}
+            return {"momentum": torch.as_tensor(turn.state_of(self)["momentum"])}
         return {"momentum": self._velocity(turn, happened.decoded)}
 
     def _velocity(self, turn: Turn, decoded: Decoded) -> Float[Tensor, "D"]:
-        before = torch.as_tensor(turn.state.carry["momentum"])
+        before = torch.as_tensor(turn.state_of(self)["momentum"])
         return torch.add(decoded.update, before, alpha=self.beta)

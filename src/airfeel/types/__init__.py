@@ -38,13 +38,16 @@ from airfeel.types.protocols import (
 )
 from airfeel.types.radio import Front, Link, Upkeep
 from airfeel.types.series import Series, at_round
+from airfeel.types.states import Arrays, ComponentStates
 from airfeel.types.world import Dataset, Look, Network, Scores, Spread, World
 
 __all__ = [
     "Agreed",
+    "Arrays",
     "BadInput",
     "Carries",
     "Codec",
+    "ComponentStates",
     "Costs",
     "Dataset",
     "Decoded",

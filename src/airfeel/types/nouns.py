@@ -44,7 +44,7 @@ class State:
     spent: Float64[np.ndarray, "N"]  # energy spent by each device [W·slots]
     slots: int = 0  # used so far, of the C of the whole training
     idle: int = 0  # idle rounds in a row
-    carry: Mapping[str, np.ndarray | Tensor] = field(default_factory=dict)  # what parts remember
+    carry: Mapping[str, np.ndarray | Tensor] = field(default_factory=dict)  # states of components
 
     @classmethod
     def bare(cls, theta: Float[Tensor, "D"], devices: int, round: int = -1) -> "State":

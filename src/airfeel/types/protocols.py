@@ -1,8 +1,8 @@
 """The Protocols of parts and engines, the context that they share, and a scheme made of parts."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -24,6 +24,7 @@ from airfeel.types.nouns import (
     State,
     Words,
 )
+from airfeel.types.states import Arrays, ComponentStates
 from airfeel.types.world import World
 
 
@@ -56,6 +57,26 @@ class Turn:
     def rng(self, room: str) -> np.random.Generator:
         """The generator of a room in this round: whoever names the room gets the same numbers."""
         return self.streams.rng(room, self.round)
+
+    def state_of(self, component: object) -> Arrays:
+        """Return what a component keeps from round to round, by its own names.
+
+        A component reads its own state by `turn.state_of(self)`, whatever others keep.
+        """
+        carry = self.state.carry
+        return carry.of(component) if isinstance(carry, ComponentStates) else carry
+
+    def published(self, name: str) -> np.ndarray | Tensor | None:
+        """Return an array that another component `publishes`; None where none does."""
+        carry = self.state.carry
+        return carry.published(name) if isinstance(carry, ComponentStates) else carry.get(name)
+
+    def within(self, path: str) -> "Turn":
+        """Return the round as the component at a path sees it: its own states come first."""
+        carry = self.state.carry
+        if not isinstance(carry, ComponentStates):
+            return self
+        return replace(self, state=replace(self.state, carry=carry.within(path)))
 
 
 @runtime_checkable
@@ -207,11 +228,12 @@ class Meter(Protocol):
 
 @runtime_checkable
 class Carries(Protocol):
-    """A part that remembers: its arrays lie in `state.carry`, by names that are its own.
+    """A part that remembers: its arrays lie in `state.carry`, under its path in the scheme.
 
     `begin` gives them before the first round, whose `turn.state.update` is ĝ_0 (and again, for
     their kinds alone, where a run is resumed); `advance` after each round, idle ones too. Both
-    return all of them; `advance` finds the old ones in `turn.state.carry`.
+    return all of them; the old ones are `turn.state_of(self)`. Names are the component's own.
+    Arrays that other components may read, by `turn.published(name)`, are listed in `publishes`.
     """
 
     def begin(self, turn: Turn) -> Mapping[str, np.ndarray | Tensor]: ...
@@ -238,21 +260,25 @@ class Scheme:
         return (*(name for meter in self.meters for name in meter.columns), *self.codec.columns)
 
     @cached_property
-    def remembering(self) -> tuple[Carries, ...]:
-        """All parts that remember: its own, and parts inside parts; each once."""
-        parts = {id(part): part for part in _within(self) if isinstance(part, Carries)}
-        return tuple(parts.values())
+    def remembering(self) -> dict[str, Carries]:
+        """Return all components that keep a state by their path, each once: `plan.screen`."""
+        found: dict[int, tuple[str, Carries]] = {}
+        for path, part in _within(self):
+            if isinstance(part, Carries):
+                found.setdefault(id(part), (path, part))
+        return dict(found.values())
 
 
-def _within(part: object) -> Iterator[object]:
-    """A part and all that is within it."""
-    yield part
+def _within(part: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """A part and all that is within it, each with its path."""
+    yield path, part
+    inner: Iterable[tuple[object, object]] = ()
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        for field in dataclasses.fields(part):
-            yield from _within(getattr(part, field.name))
+        inner = ((field.name, getattr(part, field.name)) for field in dataclasses.fields(part))
     elif isinstance(part, tuple):
-        for inner in part:
-            yield from _within(inner)
+        inner = enumerate(part)
+    for name, each in inner:
+        yield from _within(each, f"{path}.{name}" if path else str(name))
 
 
 @runtime_checkable
