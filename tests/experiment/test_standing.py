@@ -207,3 +207,10 @@ def test_groups_that_differ_in_their_backend_say_so():
 def test_top_level_door():
     assert set(airfeel.__all__) <= set(dir(airfeel))
     assert len(airfeel.__all__) <= 25
+
+
+def test_schemes_with_settings_that_nothing_tuned_are_called_so():
+    sentence = "Settings were not tuned per scheme."
+    groups = {"a": final(0.9), "b": final(0.5, e=small("top-k"))}
+    assert sentence in said(groups)
+    assert sentence not in said({"a": final(0.9), "b": final(0.5, e=small(scheme={"bits": 8}))})

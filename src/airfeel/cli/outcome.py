@@ -14,7 +14,7 @@ from airfeel.experiment.report.maps import Axis, resolved, save_map
 from airfeel.experiment.report.summary import paired_sheet, standing_sheet
 from airfeel.experiment.report.write import write
 from airfeel.experiment.sheets import show
-from airfeel.experiment.standing import lines, starving, unlike, verdict
+from airfeel.experiment.standing import lines, starving, unlike, untuned, verdict
 from airfeel.types import BadInput
 
 
@@ -30,7 +30,7 @@ def tell(groups: Groups, judge: Judge) -> None:
         show(console, paired)
         console.print()
     for sentence in (
-        *(verdict(table, by), *unlike(groups)),
+        *(verdict(table, by), *unlike(groups), *untuned(groups)),
         *(*starving(groups), *computed_by(groups)[1:]),
     ):
         console.print(sentence, highlight=False, markup=False)

@@ -15,6 +15,7 @@ from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
+from airfeel.data.validation import validated
 from airfeel.errors import quote, reason
 from airfeel.experiment import space
 from airfeel.experiment.assemble import assemble
@@ -87,6 +88,9 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
     device = _compute_device(e.training.device)
     data = _dataset(e, streams, data)
     shards = _shards(e, data, streams)
+    if e.data.validation:
+        rng = streams.rng("validation")
+        data, shards = validated(data, shards, e.data.validation, rng=rng)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
     backend = _backend(e, model, world.data, prefer)
@@ -161,7 +165,7 @@ def _compute_device(name: str) -> torch.device:
 
 
 def _dataset(e: Experiment, streams: Streams, data: Dataset | None) -> Dataset:
-    own = {"dataset", "partition"}
+    own = {"dataset", "partition", "validation"}
     given = {name: getattr(e.data, name) for name in type(e.data).model_fields if name not in own}
     if data is not None and name_of(e.data.dataset) != "given":
         raise BadInput(

@@ -66,6 +66,11 @@ class Data(Section):
     classes: Whole = Field(10, description="synthetic classes; 0 for regression")
     samples: Count = Field(2000, description="synthetic training samples")
     test_samples: Count = Field(500, description="synthetic test samples")
+    validation: Below1 = later(
+        0.0,
+        description="share of the training samples held out of training: accuracy is measured on "
+        "them, not on the test samples; 0 is off",
+    )
 
 
 class Model(Section):

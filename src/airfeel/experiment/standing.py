@@ -16,6 +16,7 @@ from airfeel.experiment.starving import starved
 SURE = 0.05  # p-values below, after Holm's correction, count as significant
 _FEW = 5  # groups that a sentence can hold
 _ALIKE = 0.05  # costs that differ by less are called the same
+TUNING = "tuning.csv"  # beside the folder that holds a benchmark's runs
 
 
 @dataclass(frozen=True)
@@ -228,10 +229,25 @@ def _method(table: Sequence[Line]) -> str:
 
 
 def unlike(groups: Groups) -> list[str]:
-    """A sentence where groups are not comparable, having been tested on other samples."""
-    if "data.dataset" in varied([runs[0].experiment for runs in groups.values()]):
-        return ["Groups differ in data.dataset: accuracies on other data tell nothing of schemes."]
+    """Return a sentence where accuracies are of other samples than a reader expects."""
+    every = [runs[0].experiment for runs in groups.values()]
+    keys = [key for key in ("data.dataset", "data.validation") if key in varied(every)]
+    if keys:
+        differ = " and ".join(keys)
+        return [f"Groups differ in {differ}: accuracies on other data tell nothing of schemes."]
+    if every and every[0].data.validation:
+        share = f"data.validation = {every[0].data.validation:g}"
+        return [f"Accuracies are of held-out training samples ({share}), not of the test set."]
     return []
+
+
+def untuned(groups: Groups) -> list[str]:
+    """Return a sentence where schemes are compared whose settings no benchmark has tuned."""
+    runs = [run for members in groups.values() for run in members]
+    homes = {run.folder.parent.parent for run in runs if run.folder}
+    tuned = any((home / TUNING).is_file() for home in homes)
+    some = len({run.experiment.scheme.name for run in runs}) > 1
+    return ["Settings were not tuned per scheme."] if some and not tuned else []
 
 
 def starving(groups: Groups) -> list[str]:

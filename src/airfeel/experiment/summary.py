@@ -66,7 +66,8 @@ def summarise(
         "seconds": float(columns["seconds"].sum()),
         "fingerprint": fingerprint(e),
     } | {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-    return told | _heard(state)
+    evaluated = {"evaluated_on": "validation"} if e.data.validation else {}
+    return told | evaluated | _heard(state)
 
 
 def _gap(state: State) -> float:

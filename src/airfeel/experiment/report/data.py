@@ -21,7 +21,7 @@ from airfeel.experiment.report.ran import what_was_run
 from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.report.styles import styles
 from airfeel.experiment.runner import Run
-from airfeel.experiment.standing import Line, lines, verdict
+from airfeel.experiment.standing import Line, lines, unlike, untuned, verdict
 from airfeel.types import Reason
 from airfeel.version import VERSION
 
@@ -80,6 +80,7 @@ def comparison(
         "resource_blocks": _number(blocks),
         "judge": {"by": by.by, "at": _exact(by.at)},
         "verdict": verdict(table, by),
+        "notes": [*unlike(groups), *untuned(groups)],
         "computed_by": computed_by(groups),
         "groups": [
             {key: _clean(value) for key, value in asdict(line).items()}

@@ -10,7 +10,7 @@ from airfeel.experiment.report.arithmetic import computed_by
 from airfeel.experiment.report.runs import extra_columns
 from airfeel.experiment.runner import Run
 from airfeel.experiment.sheets import Sheet
-from airfeel.experiment.standing import Line, lines, number, starving, unlike, verdict
+from airfeel.experiment.standing import Line, lines, number, starving, unlike, untuned, verdict
 
 _METHOD = "mean ± standard deviation over seeds"
 _PAIRED = (
@@ -103,7 +103,8 @@ def whole_sheet(groups: Groups, judge: Judge | None = None) -> Sheet:
 def said(groups: Groups, judge: Judge | None = None) -> str:
     """The verdict, what it is not worth, and who starved."""
     by = (judge or Judge()).settled(groups)
-    return " ".join([verdict(lines(groups, by), by), *unlike(groups), *starving(groups)])
+    notes = *unlike(groups), *untuned(groups), *starving(groups)
+    return " ".join([verdict(lines(groups, by), by), *notes])
 
 
 def markdown(groups: Groups, judge: Judge | None = None) -> str:
