@@ -6,10 +6,13 @@ Runs are kept by `airfeel reproduce export RUNS --others --to results/backlog/lo
 TCS-H at the paper's (0.2, 0.05) by `airfeel reproduce export RUNS --to results`.
 """
 
-import csv
 import sys
-import tomllib
 from pathlib import Path
+
+import numpy as np
+
+from airfeel.experiment import energy
+from airfeel.experiment.stored import open_run
 
 SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
 # Of two runs that are alike, the one that looks more often.
@@ -20,17 +23,13 @@ Look = tuple[int, float, float, float, float]  # round, blocks, joules, accuracy
 
 def looks(folder: Path) -> list[Look]:
     """Each look at the test set, with what was spent until then."""
-    found, joules, heard = [], 0.0, 0.0
-    slot = tomllib.loads((folder / "config.toml").read_text("utf-8"))["radio"]["symbol_seconds"]
-    with (folder / "rounds.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            played, speakers = int(row["round"]), float(row["scheduled"] or 0)
-            heard += speakers if played else 0.0
-            joules += float(row["energy_mean"] or 0) * speakers * slot if played else 0.0
-            if row["test_accuracy"] and played:
-                accuracy = 100.0 * float(row["test_accuracy"])
-                blocks = float(row["resource_blocks"])
-                found.append((played, blocks, joules, accuracy, heard / played))
+    run, found = open_run(folder), []
+    joules, columns = energy.until_each_row(run), run.columns
+    heard = np.cumsum(np.where(columns["round"] > 0, columns["scheduled"], 0))
+    for i, played in enumerate(columns["round"].tolist()):
+        if played and not np.isnan(columns["test_accuracy"][i]):
+            accuracy, blocks = 100.0 * columns["test_accuracy"][i], columns["resource_blocks"][i]
+            found.append((played, float(blocks), joules[i], accuracy, heard[i] / played))
     return found
 
 

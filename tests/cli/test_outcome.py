@@ -101,7 +101,7 @@ def test_a_tidy_table_has_a_row_per_run_and_a_column_per_setting_that_varies(swe
     assert list(rows[0])[:4] == ["group", "scheme.bits", "radio.noise", "seed"]
     for row in rows:
         stored = json.loads((swept / row["folder"].split("/")[-1] / "summary.json").read_text())
-        assert float(row["joules"]) == pytest.approx(stored["energy_joules"])
+        assert float(row["joules"]) == pytest.approx(stored["energy_total"])
         assert float(row["test_accuracy"]) == float(row["score"]) == stored["test_accuracy"]
         assert int(row["resource_blocks"]) == stored["resource_blocks"]
         assert row["ended"] == stored["reason"]

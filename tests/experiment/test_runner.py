@@ -58,7 +58,7 @@ def test_the_folder_tells_everything(tmp_path):
     assert summary["rounds"] == 12
     assert summary["resource_blocks"] == blocks[-1]
     energy = devices["energy"].sum() * 1e-6
-    assert summary["energy_joules"] == pytest.approx(energy)
+    assert summary["energy_total"] == pytest.approx(energy)
 
 
 def test_the_resolved_config_gives_the_same_run(tmp_path):

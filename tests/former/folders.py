@@ -2,11 +2,14 @@
 
 import csv
 import json
+import math
 from itertools import zip_longest
 from pathlib import Path
 
 # Columns of rows, keys of summary.json and facts.json; checksums are of files that are compared.
 _ASIDE = {"seconds", "machine", "commit", "files"}
+_ADDED = {"energy_total"}  # columns of rounds.csv that the former commit does not have
+_RENAMED = {"energy_joules": "energy_total"}  # keys of summary.json; sums in another order
 _SKIPPED = ("*.lock", "checkpoint*.safetensors")
 
 
@@ -55,8 +58,10 @@ def _line(data: bytes, number: int) -> str:
 
 
 def _cell(former: Path, present: Path) -> str | None:
-    """The first cell that differs, by line of the file and column."""
-    pairs = zip_longest(_table(former), _table(present), fillvalue=[])
+    """The first cell that differs, by line of the file and column; columns may have been added."""
+    theirs, ours = _table(former), _table(present)
+    kept = [i for i, name in enumerate(ours[0]) if name not in _ADDED - set(theirs[0])]
+    pairs = zip_longest(theirs, [[line[i] for i in kept] for line in ours], fillvalue=[])
     for number, (a, b) in enumerate(pairs, 1):
         if number == 1:
             head = a
@@ -71,6 +76,9 @@ def _cell(former: Path, present: Path) -> str | None:
 def _key(former: Path, present: Path) -> str | None:
     """The first key that is gone or says something else; new ones may have come."""
     a, b = (json.loads(path.read_text("utf-8")) for path in (former, present))
+    for was, now in _RENAMED.items():
+        if was in a and was not in b and math.isclose(a[was], b.get(now, 0.0), rel_tol=1e-12):
+            del a[was]
     keys = [key for key in a if key not in _ASIDE and (key not in b or a[key] != b[key])]
     return f"{keys[0]}: {a[keys[0]]} became {b.get(keys[0])}" if keys else None
 

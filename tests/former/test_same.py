@@ -93,6 +93,11 @@ def written(folder, **files):
         ),
         ({"rounds": "round,seconds,loss\n0,0.1,2.5\n"}, "rounds.csv: line 3, round: 1 became None"),
         ({"rounds": "round,loss\n0,2.5\n1,2.25\n"}, "rounds.csv: line 1"),
+        ({"rounds": "round,energy_total,seconds,loss\n0,,9,2.5\n1,7,9,2.25\n"}, None),
+        (
+            {"rounds": "round,energy_total,seconds,loss\n0,,9,2.5\n1,7,9,2.5\n"},
+            "rounds.csv: line 3, loss: 2.25 became 2.5",
+        ),
         (
             {"rounds": "round,seconds,loss,more\n0,0.1,2.5,\n1,0.1,2.25,\n"},
             "rounds.csv: line 1: 3 cells became 4",

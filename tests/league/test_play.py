@@ -107,7 +107,7 @@ def test_bad_budgets_are_refused(played, text):
 def made(label: str, accuracies: list[float], slots: int = 100, end: str = "budget"):
     columns = {"round": np.array([0, 9])}
     for seed, accuracy in enumerate(accuracies):
-        summary = {"test_accuracy": accuracy, "rounds": 9, "energy_joules": 0.5, "reason": end,
+        summary = {"test_accuracy": accuracy, "rounds": 9, "energy_total": 0.5, "reason": end,
                    "seed": seed, "resource_blocks": 100}  # fmt: skip
         yield Played(label, slots, {}, Run(small(), columns, summary))
 
@@ -143,7 +143,7 @@ def curve(label: str, accuracies: list[float], blocks: list[int], energy: float)
         "test_accuracy": np.array(accuracies),
     }
     summary = {"test_accuracy": accuracies[-1], "rounds": len(accuracies) - 1, "seed": 0,
-               "energy_joules": 1.0, "reason": "budget", "resource_blocks": blocks[-1]}  # fmt: skip
+               "energy_total": 1.0, "reason": "budget", "resource_blocks": blocks[-1]}  # fmt: skip
     return Played(label, 100, {}, Run(small(), columns, summary))
 
 

@@ -8,8 +8,12 @@ import torch
 
 import airfeel
 from airfeel.catalogues import SCHEMES
+from airfeel.experiment.energy import until_each_row
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.load import experiment
+from airfeel.experiment.report.data import run_facts
 from airfeel.experiment.rows import read_columns
+from airfeel.experiment.standing import lines
 from small import small
 
 DIGITS = {
@@ -29,7 +33,7 @@ def check_books(folder):
     assert slots == (rounds["slots_air"] + rounds["slots_digital"]).sum() == summary["slots"]
     assert rounds["resource_blocks"][-1] == 8 * slots == summary["resource_blocks"]
     joules = devices["energy"].sum() * 1e-6
-    assert summary["energy_joules"] == pytest.approx(joules, rel=1e-9)
+    assert summary["energy_total"] == pytest.approx(joules, rel=1e-9)
     heard = devices["scheduled"].reshape(len(rounds["round"]) - 1, -1)
     np.testing.assert_array_equal(heard.sum(axis=1), rounds["scheduled"][1:])
     assert summary["scheduled_mean"] == pytest.approx(heard.sum(axis=1).mean())
@@ -44,7 +48,7 @@ def test_it_finishes_on_digits_and_its_books_add_up(scheme, tmp_path):
     assert torch.isfinite(run.theta).all()
     assert np.isfinite(run.columns["test_loss"]).all()
     assert (run.columns["update_norm"][1:] > 0.0).all()
-    assert (summary["slots"] > 0) == (summary["energy_joules"] > 0.0) == (scheme != "fedavg")
+    assert (summary["slots"] > 0) == (summary["energy_total"] > 0.0) == (scheme != "fedavg")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,13 @@ def test_who_pays_and_is_not_heard_is_in_the_books(scheme, changes, tmp_path):
     run = airfeel.run(small(scheme, training={"rounds": 4}, **changes), tmp_path / "r")
     rounds, devices = (read_columns(tmp_path / "r" / f"{n}.csv") for n in ("rounds", "devices"))
     joules = devices["energy"].sum() * 1e-6
-    assert run.summary["energy_joules"] == pytest.approx(joules, rel=1e-9)
+    assert run.summary["energy_total"] == pytest.approx(joules, rel=1e-9)
     assert run.summary["slots"] == rounds["slots"].sum()
-    heard = np.nansum(rounds["energy_mean"] * rounds["scheduled"]) * 1e-6
-    assert heard < 0.99 * joules
+    by_round = devices["energy"].reshape(4, -1).sum(axis=1)
+    np.testing.assert_allclose(rounds["energy_total"][1:], by_round, rtol=1e-9)
+    scheduled = np.nansum(rounds["energy_mean"] * rounds["scheduled"]) * 1e-6
+    assert run.summary["energy_scheduled"] == pytest.approx(scheduled, rel=1e-9)
+    assert scheduled < 0.99 * joules
+    (line,) = lines({scheme: [run]}, Judge("joules"))
+    for told in (line.joules, run_facts(run).joules, until_each_row(run)[-1]):
+        assert told == pytest.approx(joules, rel=1e-9)

@@ -9,8 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
+from airfeel.experiment import energy
 from airfeel.experiment.groups import Groups
-from airfeel.experiment.readings import accuracy_at, column, held
+from airfeel.experiment.readings import accuracy_at, held
 from airfeel.experiment.runner import Run
 from airfeel.experiment.summary import End
 from airfeel.types import BadInput
@@ -109,12 +110,9 @@ def parse_judge(text: str) -> Judge:
 
 def spent(run: Run, by: By) -> Float[Array, "r"]:
     """What a run had used after each round: rounds, resource blocks or joules; NaN if unknown."""
-    if by != "joules":
-        return run.columns["round" if by == "rounds" else "resource_blocks"].astype(float)
-    energy = column(run, "energy_mean") * column(run, "scheduled")
-    if np.isnan(energy).all():
-        return energy
-    return np.nancumsum(energy) * run.experiment.radio.symbol_seconds
+    if by == "joules":
+        return energy.until_each_row(run)
+    return run.columns["round" if by == "rounds" else "resource_blocks"].astype(float)
 
 
 def shared(groups: Groups, by: By = "blocks") -> float:

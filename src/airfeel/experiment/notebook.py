@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airfeel.experiment.figures import Panels
 
-_SHOWN = ("reason", "rounds", "resource_blocks", "test_accuracy", "scheduled_mean", "energy_joules")
+_SHOWN = ("reason", "rounds", "resource_blocks", "test_accuracy", "scheduled_mean", "energy_total")
 
 
 def as_html(summary: Mapping[str, Value]) -> str:

@@ -22,6 +22,7 @@ ROUND_COLUMNS = [
     "bits",
     "energy_mean",
     "energy_max",
+    "energy_total",
     "needed_median",
     "budget_median",
     "update_norm",
@@ -39,7 +40,7 @@ _DEVICE_LINE = "%d,%d,%d,%s,%.12g,%.12g,%.12g,%.12g\n"  # none of our words need
 _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED)
 _NAN = float("nan")
 _NOT_AT_START = (  # what only a played round can have
-    *("energy_mean", "energy_max", "needed_median", "budget_median"),
+    *("energy_mean", "energy_max", "energy_total", "needed_median", "budget_median"),
     *("update_norm", "distortion", "mask_overlap", "train_loss"),
 )
 
@@ -69,6 +70,7 @@ def round_row(
         "bits": costs.bits,
         "energy_mean": float(spent.mean()) if len(spent) else 0.0,
         "energy_max": float(spent.max()) if len(spent) else 0.0,
+        "energy_total": float(costs.energy.sum()),
         "needed_median": _median(plan.needed[asked]),
         "budget_median": _median(plan.budget[asked]),
         "update_norm": report.update_norm,

@@ -40,17 +40,15 @@ def summarise(
     world = setup.world
     played = columns["round"] > 0
     measured = columns["test_accuracy"][~np.isnan(columns["test_accuracy"])]
-    energy = float((columns["energy_mean"] * columns["scheduled"])[played].sum())
-    # Who is not heard may pay, too: for reports, pilots, training. Where nobody did, the sum over
-    # rows stays, whose last digits stored runs have.
-    spent = float(state.spent.sum())
-    energy = energy if math.isclose(energy, spent, rel_tol=1e-9) else spent
+    scheduled = (columns["energy_mean"] * columns["scheduled"])[played].sum()
+    total = columns["energy_total"][played].sum()  # others pay, too: for reports, pilots, training
     numbers = {
         "test_accuracy": accuracy,
         "test_loss": loss,
         "best_accuracy": max([*measured, accuracy]) if world.data.classes else math.nan,
         "scheduled_mean": float(columns["scheduled"][played].mean()) if played.any() else math.nan,
-        "energy_joules": energy * e.radio.symbol_seconds,
+        "energy_total": float(total) * e.radio.symbol_seconds,
+        "energy_scheduled": float(scheduled) * e.radio.symbol_seconds,
         "allocation_gap": _gap(state),
     }
     told = {

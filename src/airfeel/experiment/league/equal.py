@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Real
 
+from airfeel.experiment import energy
 from airfeel.experiment.league.play import Played
 from airfeel.experiment.league.standings import Place, sentence, standings
 from airfeel.experiment.readings import held
@@ -26,8 +27,7 @@ def rounds(run: Run) -> Real[np.ndarray, "r"]:
 
 def joules(run: Run) -> Real[np.ndarray, "r"]:
     """Energy of all devices until each row [J]."""
-    spent = np.nan_to_num(run.columns["energy_mean"].astype(float)) * run.columns["scheduled"]
-    return np.cumsum(spent) * run.experiment.radio.symbol_seconds
+    return energy.until_each_row(run)
 
 
 def elsewhere(played: Sequence[Played]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airfeel.experiment import energy
 from airfeel.experiment.league.play import Played
 from airfeel.experiment.paired import Difference, holm, paired
 from airfeel.experiment.readings import mean_and_spread
@@ -58,7 +59,7 @@ def _place(played: Sequence[Played], accuracies: Sequence[float]) -> Place:
         accuracy=mean,
         spread=spread,
         rounds=float(np.mean([s["rounds"] for s in summaries])),
-        joules=float(np.mean([s["energy_joules"] or 0.0 for s in summaries])),
+        joules=float(np.mean([energy.total(s) or 0.0 for s in summaries])),
         ends=tuple(dict.fromkeys(str(s["reason"]) for s in summaries)),
     )
 

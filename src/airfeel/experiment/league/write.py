@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from airfeel.experiment import atomic
+from airfeel.experiment import atomic, energy
 from airfeel.experiment.facts import facts
 from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.picture import draw
@@ -119,7 +119,7 @@ def _runs(played: Sequence[Played]) -> str:
             "accuracy": f"{p.accuracy:.6g}",
             "rounds": p.run.summary["rounds"],
             "resource_blocks": p.run.summary["resource_blocks"],
-            "joules": f"{p.run.summary['energy_joules'] or 0.0:.6g}",
+            "joules": f"{energy.total(p.run.summary) or 0.0:.6g}",
             "end": p.run.summary["reason"],
         }
         for p in played
