@@ -19,6 +19,8 @@ from airfeel.experiment.league.rules import read_league
 from airfeel.experiment.league.standings import standings, words
 from airfeel.experiment.league.write import markdown
 from airfeel.experiment.pool import Pool, Trial
+from airfeel.experiment.report.runs import load
+from airfeel.experiment.report.summary import said
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.sweep import Sweep
@@ -30,7 +32,7 @@ slots = [30000]
 seeds = [0, 1, 2]
 set = {"training.rounds" = 4, "training.local_steps" = 1}
 [tuning]
-seeds = [9]
+seeds = [8, 9]
 points = 2
 [contenders.air]
 scheme = "tcs-h"
@@ -51,19 +53,61 @@ def played(tmp_path_factory):
 
 def test_it_prints_ranks_and_words_and_writes_all_of_it(played):
     folder, output = played
-    assert "tuning: 2 of 2 runs" in output
+    assert "tuning: 4 of 4 runs" in output
     assert "playing: 6 of 6 runs" in output
     assert "At 30,000 slots" in output
     assert "After 4 rounds" in output
     assert " joules " in output
     names = {path.name for path in folder.iterdir()}
-    assert {"league.md", "runs.csv", "tuning.csv", "league.png"} <= names
+    assert {"league.md", "league.json", "runs.csv", "tuning.csv", "league.png"} <= names
     page = (folder / "league.md").read_text()
-    assert "held-out seeds (9)" in page
     assert page.count("| air |") == page.count("| top |") == 1
 
 
-def test_what_is_tuned_is_what_reached_most_on_the_held_out_seed(played):
+def test_all_of_it_says_how_settings_were_chosen(played):
+    folder, output = played
+    how = "Tuned on 10 % of the training samples, held out of training, with seeds 8, 9"
+    counts = "Candidate settings at each budget: air 2, top 1."
+    page = (folder / "league.md").read_text()
+    for text in (output, page):
+        assert how in text
+        assert counts in text
+    told = json.loads((folder / "league.json").read_text())
+    assert told["tuning"] == {
+        "evaluated_on": "validation",
+        "validation": 0.1,
+        "seeds": [8, 9],
+        "runs_per_candidate": 2,
+        "candidates": {"air": 2, "top": 1},
+    }
+    (budget,) = told["budgets"]
+    assert {each["label"] for each in budget["contenders"]} == {"air", "top"}
+    assert f"{100 * budget['contenders'][0]['accuracy']:.1f} ±" in page
+
+
+def test_tuning_looks_at_no_test_image_and_the_table_at_no_validation_sample(played):
+    folder, _ = played
+    summaries = {
+        part: [json.loads((p / "summary.json").read_text()) for p in (folder / part).iterdir()]
+        for part in ("tuning", "runs")
+    }
+    assert [s.get("evaluated_on") for s in summaries["tuning"]] == ["validation"] * 4
+    assert [s.get("evaluated_on") for s in summaries["runs"]] == [None] * 6
+    with (folder / "tuning.csv").open(newline="") as file:
+        reached = [row["accuracies"].split() for row in csv.DictReader(file)]
+    assert sorted(a for some in reached for a in some) == sorted(
+        f"{s['test_accuracy']:.6g}" for s in summaries["tuning"]
+    )
+
+
+def test_a_report_on_its_runs_does_not_call_them_untuned(played):
+    folder, _ = played
+    groups, _ = load([folder / "runs"])
+    assert len({runs[0].name for runs in groups.values()}) == 2
+    assert "not tuned" not in said(groups)
+
+
+def test_what_is_tuned_is_what_reached_most_on_the_held_out_seeds(played):
     folder, _ = played
     tried = list(csv.DictReader((folder / "tuning.csv").read_text().splitlines()))
     air = [row for row in tried if row["contender"] == "air"]

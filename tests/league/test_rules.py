@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from airfeel.experiment.groups import varied
 from airfeel.experiment.league.rules import names, read_league
+from airfeel.experiment.load import load
 from airfeel.types import BadInput
 
 TEXT = """
@@ -13,7 +15,7 @@ slots = [200, 400]
 seeds = [0, 1, 2]
 set = {"data.partition" = "iid", training.rounds = 4}
 [tuning]
-seeds = [9]
+seeds = [8, 9]
 points = 4
 [contenders.air]
 scheme = "tcs-h"
@@ -49,6 +51,23 @@ def test_a_run_has_what_all_share_what_is_given_and_what_is_tried(tmp_path):
     assert (e.radio.power_scalar, e.slots, e.run.seed) == (0.5, 400, 7)
 
 
+def test_tuning_runs_are_evaluated_on_training_samples_and_the_table_is_not(tmp_path):
+    rules = league(tmp_path, TEXT.replace("points = 4", "points = 4\nvalidation = 0.25"))
+    run = rules.contenders[0], rules.contenders[0].points[1], 400, 8
+    tuning, final = rules.tuning_run(*run), rules.experiment(*run)
+    assert (tuning.data.validation, final.data.validation) == (0.25, 0.0)
+    assert varied([tuning, final]) == ["data.validation"]
+    assert league(tmp_path).validation == 0.1
+
+
+def test_an_own_scheme_starts_from_the_base_alone(tmp_path):
+    rules = league(tmp_path, TEXT.replace('"top-k"', '"mine:build"'))
+    e = rules.experiment(rules.contenders[1], {}, 200, 7)
+    assert e.scheme.name == "mine:build"
+    plain = load("digits-tcs-h", data__partition="iid", training__rounds=4, budget__slots=200)
+    assert varied([e, plain]) == ["scheme.name"]
+
+
 def test_a_league_can_be_narrowed(tmp_path):
     rules = league(tmp_path).narrowed(["top"], [5], [100])
     assert [c.label for c in rules.contenders] == ["top"]
@@ -56,7 +75,7 @@ def test_a_league_can_be_narrowed(tmp_path):
     with pytest.raises(BadInput, match=r"--schemes tap: does not play; legal are air, top"):
         league(tmp_path).narrowed(["tap"])
     with pytest.raises(BadInput, match=r"seed 9 is in tuning\.seeds too"):
-        league(tmp_path).narrowed(seeds=[8, 9])
+        league(tmp_path).narrowed(seeds=[7, 9])
 
 
 @pytest.mark.parametrize(
@@ -68,8 +87,32 @@ def test_a_league_can_be_narrowed(tmp_path):
         ('scheme = "top-k"', "scheme = 3", "contenders.top.scheme = 3: must be the name of"),
         ('"tcs-h"', '"tcs-hh"', "digits-tcs-hh: is neither a preset"),
         ("points = 4", "points = 3", "contenders.air.try: 4 combinations; tuning.points allows"),
-        ("seeds = [9]", "seeds = [1]", "seed 1 is in tuning.seeds too"),
-        ("seeds = [9]", "seeds = []", "tuning.seeds: must name a seed to tune air on"),
+        ("seeds = [8, 9]", "seeds = [1, 9]", "seed 1 is in tuning.seeds too"),
+        (
+            "seeds = [8, 9]",
+            "seeds = []",
+            r"seeds = \[\]: must name at least 2 seeds to tune",
+        ),
+        (
+            "seeds = [8, 9]",
+            "seeds = [9]",
+            r"tuning.seeds = \[9\]: must name at least 2 seeds",
+        ),
+        (
+            "points = 4",
+            "points = 4\nvalidation = 0",
+            "tuning.validation = 0: must be a number above 0",
+        ),
+        (
+            "points = 4",
+            "points = 4\nvalidation = 1.0",
+            "tuning.validation = 1.0: must be a number ab",
+        ),
+        (
+            "training.rounds = 4",
+            "data.validation = 0.1",
+            "data.validation: must not be set for air",
+        ),
         ("seeds = [0, 1, 2]", "seeds = [0, 0]", "seeds = .0, 0.: must be a list of different"),
         ("seeds = [0, 1, 2]", "seeds = [0, true]", "must be a list of different whole numbers"),
         ("seeds = [0, 1, 2]", 'seeds = "0..2"', "must be a list of different whole numbers"),

@@ -18,7 +18,7 @@ from airfeel.experiment.league.equal import elsewhere
 from airfeel.experiment.league.play import play
 from airfeel.experiment.league.rules import names, read_league
 from airfeel.experiment.league.standings import Place, percent, standings, words
-from airfeel.experiment.league.tuned import read_tuning
+from airfeel.experiment.league.tuned import read_tuning, told_how
 from airfeel.experiment.league.write import behind, write
 from airfeel.experiment.sweep import Sweep
 from airfeel.types import BadInput
@@ -47,7 +47,8 @@ def league(
     """Let many schemes play on the same sky, with the same slots and power, and rank them.
 
     Each contender first tries the settings that the file lists, at most as many as any other may,
-    on seeds that are held out; then it plays all seeds of the table with the best of them.
+    on other seeds and on training samples that are held out; then all seeds of the table are run
+    with the best of them, on all training samples, and evaluated on the test set.
 
     Finished runs are reused: a league that was stopped goes on where it was.
     """
@@ -65,7 +66,7 @@ def league(
     table = standings(played)
     for budget, places in table.items():
         console.print(_shown(budget, places))
-    for sentence in (*words(table), *elsewhere(played)):
+    for sentence in (*words(table), *elsewhere(played), told_how(tried)):
         console.print(sentence, highlight=False, soft_wrap=True)
     try:
         write(rules, tried, played, target)

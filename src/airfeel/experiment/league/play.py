@@ -1,4 +1,4 @@
-"""Carrying a league out: tuning on held-out seeds, then the table's runs with what was found."""
+"""Carry a league out: tuning on validation samples, then the table's runs with what was found."""
 
 import math
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from airfeel.experiment.compare import folder_of, read_run
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.league.rules import Contender, League, Point
 from airfeel.experiment.league.tuned import Tried, write_tuning
 from airfeel.experiment.pool import Pool, Trial
@@ -61,7 +62,7 @@ def play(
             for who in league.contenders
         ]
         trials = [
-            _trial(league, out / "runs", who, best[who.label, slots], slots, seed)
+            _trial(out / "runs", who, league.experiment(who, best[who.label, slots], slots, seed))
             for who, slots, seed in asked
         ]
         carry_out("playing", trials)
@@ -81,7 +82,10 @@ def final_accuracy(run: Run) -> float:
 def _tune(
     league: League, out: Path, carry_out: Callable[[str, Sequence[Trial]], None]
 ) -> list[Tried]:
-    """Every point of every contender on the tuning seeds, unless there is nothing to choose."""
+    """Run every point of every contender on the tuning seeds, where there is one to choose.
+
+    These runs are evaluated on training samples that are held out: the test set is for the table.
+    """
     points = {
         (who.label, slots, i): (who, point)
         for slots in league.slots
@@ -90,7 +94,7 @@ def _tune(
     }
     trials = {
         key: [
-            _trial(league, out, who, point, key[1], seed)
+            _trial(out, who, league.tuning_run(who, point, key[1], seed))
             for seed in (league.tuning_seeds if len(who.points) > 1 else ())
         ]
         for key, (who, point) in points.items()
@@ -102,7 +106,15 @@ def _tune(
     }
     best = _best(reached)
     return [
-        Tried(key[0], key[1], point, reached[key], best[key[:2]] == key[2])
+        Tried(
+            key[0],
+            key[1],
+            point,
+            reached[key],
+            best[key[:2]] == key[2],
+            league.tuning_seeds if reached[key] else (),
+            league.validation if reached[key] else 0.0,
+        )
         for key, (_, point) in points.items()
     ]
 
@@ -119,9 +131,8 @@ def _best(reached: dict[Key, tuple[float, ...]]) -> dict[tuple[str, int], int]:
     return best
 
 
-def _trial(league: League, out: Path, who: Contender, point: Point, slots: int, seed: int) -> Trial:
-    e = league.experiment(who, point, slots, seed)
-    label = f"{who.label}-{slots}"
+def _trial(out: Path, who: Contender, e: Experiment) -> Trial:
+    label = f"{who.label}-{e.budget.slots}"
     return Trial(label, e, folder_of(out, label, e))
 
 

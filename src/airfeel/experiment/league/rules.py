@@ -6,11 +6,12 @@ seeds = [0, 1, 2, 3, 4]      # of the table
 set = {"data.partition" = "iid"}
 
 [tuning]
-seeds = [1000]               # held out: none of them is in the table
+seeds = [1000, 1001]         # two or more, none of them in the table
 points = 12                  # most settings that any contender may try at one budget
+validation = 0.1             # share of the training samples that tuning runs are evaluated on
 
 [contenders.TCS-H]
-scheme = "tcs-h"
+scheme = "tcs-h"             # or "module:factory"
 set = {"scheme.bits" = 8}    # what is given
 try = {"radio.power_scalar" = [0.5, 1.5]}   # what is tuned, in all combinations
 """
@@ -30,6 +31,10 @@ from airfeel.types import BadInput
 _FILES = resources.files("airfeel.experiment.league") / "files"
 _KEYS = {"base", "slots", "seeds", "set", "tuning", "contenders"}
 _CONTENDER = {"scheme", "set", "try"}
+_TUNING = {"seeds", "points", "validation"}
+_SPLIT = "data.validation"
+_FEWEST = 2  # tuning seeds: with one, settings are chosen that suit its channels and samples
+_BARE = "tcs-h"  # the preset of any base that has no changes of its own
 _LARGEST = 2**63
 Point = Mapping[str, Value]  # settings by name
 
@@ -61,13 +66,24 @@ class League:
     given: Point
     tuning_seeds: tuple[int, ...]
     points: int
+    validation: float
     contenders: tuple[Contender, ...]
 
     def experiment(self, who: Contender, point: Point, slots: int, seed: int) -> Experiment:
         """One run: the preset of the scheme, what all share, what is given, what is tried."""
         known = {**self.given, **who.given, **point, "budget.slots": slots, "run.seed": seed}
+        own = ":" in who.scheme
+        if own:
+            known["scheme.name"] = who.scheme
         changes = {key.replace(".", "__"): value for key, value in known.items()}
-        return load(f"{self.base}-{who.scheme}", (), **changes)
+        return load(f"{self.base}-{_BARE if own else who.scheme}", (), **changes)
+
+    def tuning_run(self, who: Contender, point: Point, slots: int, seed: int) -> Experiment:
+        """The same, evaluated on training samples that are held out, not on the test set."""
+        e = self.experiment(who, point, slots, seed)
+        return e.model_copy(
+            update={"data": e.data.model_copy(update={"validation": self.validation})}
+        )
 
     def narrowed(
         self,
@@ -126,7 +142,7 @@ def _text(path: Path) -> str:
 def _league(source: str, name: str, table: Table) -> League:
     _only(source, "", table, _KEYS)
     tuning = _table(source, "tuning", table.get("tuning", {}))
-    _only(source, "tuning.", tuning, {"seeds", "points"})
+    _only(source, "tuning.", tuning, _TUNING)
     contenders = _table(source, "contenders", table.get("contenders", {}))
     base = table.get("base", "digits")
     if not isinstance(base, str):
@@ -141,6 +157,7 @@ def _league(source: str, name: str, table: Table) -> League:
         given=_settings(source, "set", table.get("set", {})),
         tuning_seeds=_wholes(source, "tuning.seeds", tuning.get("seeds", [])),
         points=_wholes(source, "tuning.points", [tuning.get("points", 12)], 1)[0],
+        validation=_share(source, "tuning.validation", tuning.get("validation", 0.1)),
         contenders=tuple(_contender(source, label, of) for label, of in contenders.items()),
     )
     _check(league, source)
@@ -179,9 +196,17 @@ def _check(league: League, source: str) -> None:
                 f"{source}: contenders.{who.label}.try: {count} combinations; tuning.points allows "
                 f"each contender {league.points}"
             )
-        if count > 1 and not league.tuning_seeds:
-            raise BadInput(f"{source}: tuning.seeds: must name a seed to tune {who.label} on")
+        if count > 1 and len(league.tuning_seeds) < _FEWEST:
+            raise BadInput(
+                f"{source}: tuning.seeds = {list(league.tuning_seeds)}: must name at least "
+                f"{_FEWEST} seeds to tune {who.label} on"
+            )
         for point in who.points:
+            if _SPLIT in {**league.given, **who.given, **point}:
+                raise BadInput(
+                    f"{source}: {_SPLIT}: must not be set for {who.label}; tuning.validation is "
+                    "the split of the tuning runs, the table is of test samples"
+                )
             league.experiment(who, point, league.slots[0], league.seeds[0])
 
 
@@ -209,6 +234,12 @@ def _flat(table: Table, before: str = "") -> Iterable[tuple[str, Value]]:
             yield from _flat(value, f"{before}{key}.")
         else:
             yield before + key, value
+
+
+def _share(source: str, name: str, value: Value) -> float:
+    if not isinstance(value, float) or not 0.0 < value < 1.0:
+        raise BadInput(f"{source}: {name} = {value!r}: must be a number above 0 and below 1")
+    return value
 
 
 def _wholes(source: str, name: str, values: Value, least: int = 0) -> tuple[int, ...]:

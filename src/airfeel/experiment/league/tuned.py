@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +16,24 @@ from airfeel.experiment import atomic
 from airfeel.experiment.league.rules import League, Point
 from airfeel.types import BadInput
 
-_COLUMNS = ("contender", "slots", "settings", "accuracies", "mean", "chosen")
+# A file of an older version has no seeds and no validation: it was tuned on the test samples.
+_COLUMNS = (
+    *("contender", "slots", "settings", "accuracies", "mean", "chosen"),
+    *("seeds", "validation"),
+)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A point of a contender's tuning at a budget, and what it reached on the held-out seeds."""
+    """A point of a contender's tuning at a budget, and what it reached on each tuning seed."""
 
     label: str
     slots: int
     point: Point
     accuracies: tuple[float, ...]
     chosen: bool
+    seeds: tuple[int, ...] = ()  # of the tuning runs, where they are on record
+    validation: float = 0.0  # share of the training samples that they were evaluated on; 0: test
 
     @property
     def mean(self) -> float:
@@ -41,7 +49,8 @@ def write_tuning(tried: Sequence[Tried], path: Path) -> None:
     for t in tried:
         reached = " ".join(f"{a:.6g}" for a in t.accuracies)
         mean = "" if math.isnan(t.mean) else f"{t.mean:.6g}"
-        writer.writerow((t.label, t.slots, _spelled(t.point), reached, mean, int(t.chosen)))
+        how = " ".join(map(str, t.seeds)), t.validation or ""
+        writer.writerow((t.label, t.slots, _spelled(t.point), reached, mean, int(t.chosen), *how))
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(path, text.getvalue().encode())
 
@@ -55,9 +64,9 @@ def read_tuning(league: League, path: Path) -> list[Tried]:
         for point in who.points
     }
     tried = [
-        Tried(label, slots, points[label, slots, settings], reached, chosen)
-        for label, slots, settings, reached, chosen in _rows(path)
-        if (label, slots, settings) in points
+        replace(t, point=points[key])
+        for t in _rows(path)
+        if (key := (t.label, t.slots, _spelled(t.point))) in points
     ]
     for who in league.contenders:
         for slots in league.slots:
@@ -70,20 +79,60 @@ def read_tuning(league: League, path: Path) -> list[Tried]:
     return tried
 
 
+def candidates(tried: Sequence[Tried]) -> dict[str, int]:
+    """Return how many settings each contender had to choose from, at a budget."""
+    return dict(Counter(t.label for t in tried if t.slots == tried[0].slots))
+
+
+def how(tried: Sequence[Tried]) -> dict[str, Any]:
+    """Return how settings were chosen, for other programs; see `told_how`."""
+    tuned = [t for t in tried if t.accuracies]
+    share = min((t.validation for t in tuned), default=0.0)
+    return {
+        "evaluated_on": ("validation" if share else "test") if tuned else None,
+        "validation": share or None,
+        "seeds": sorted({seed for t in tuned for seed in t.seeds}),
+        "runs_per_candidate": min((len(t.accuracies) for t in tuned), default=0),
+        "candidates": candidates(tried),
+    }
+
+
+def told_how(tried: Sequence[Tried]) -> str:
+    """Say how settings were chosen: on which samples and seeds, and from how many candidates."""
+    known = how(tried)
+    if known["evaluated_on"] is None:
+        return "Nothing was tuned."
+    counts = ", ".join(f"{label} {count}" for label, count in known["candidates"].items())
+    if known["evaluated_on"] == "test":
+        runs = known["runs_per_candidate"]
+        seeds = "one seed" if runs == 1 else f"{runs} seeds"
+        text = f"Tuned on test images with {seeds}; to be run again."
+    else:
+        seeds = ", ".join(map(str, known["seeds"]))
+        text = (
+            f"Tuned on {100 * known['validation']:g} % of the training samples, held out of "
+            f"training, with seeds {seeds} (not in the table): the largest mean accuracy there "
+            "was chosen, the test set was not used."
+        )
+    return f"{text} Candidate settings at each budget: {counts}."
+
+
 def _spelled(point: Point) -> str:
     return json.dumps(point, sort_keys=True)
 
 
-def _rows(path: Path) -> list[tuple[str, int, str, tuple[float, ...], bool]]:
+def _rows(path: Path) -> list[Tried]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return [
-                (
+                Tried(
                     row["contender"],
                     int(row["slots"]),
-                    _spelled(json.loads(row["settings"])),
+                    json.loads(row["settings"]),
                     tuple(float(a) for a in row["accuracies"].split()),
                     row["chosen"] == "1",
+                    tuple(int(s) for s in row.get("seeds", "").split()),
+                    float(row.get("validation") or 0.0),
                 )
                 for row in csv.DictReader(file)
             ]

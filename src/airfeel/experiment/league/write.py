@@ -14,17 +14,18 @@ from airfeel.experiment.league.picture import draw
 from airfeel.experiment.league.play import Played
 from airfeel.experiment.league.rules import League, Point
 from airfeel.experiment.league.standings import Place, percent, standings, words
-from airfeel.experiment.league.tuned import Tried
+from airfeel.experiment.league.tuned import Tried, candidates, how, told_how
 
 _RUNS = ("contender", "slots", "seed", "accuracy", "rounds", "resource_blocks", "joules", "end")
 
 
 def write(league: League, tried: Sequence[Tried], played: Sequence[Played], out: Path) -> None:
-    """league.md, runs.csv and league.png into a folder, beside the tuning.csv that is there."""
+    """league.md, league.json, runs.csv and league.png into a folder, beside its tuning.csv."""
     out.mkdir(parents=True, exist_ok=True)
     table = standings(played)
     text = markdown(league, tried, played, table)
     atomic.write(out / "league.md", text.encode())
+    atomic.write(out / "league.json", as_json(league, tried, table).encode())
     atomic.write(out / "runs.csv", _runs(played).encode())
     draw(played, out / "league.png")
 
@@ -41,7 +42,7 @@ def markdown(
         f"# League: {league.name}",
         "",
         f"Base `{league.base}`; for all: {spelled(league.given)}. Equal slots and power, the same "
-        f"sky, batches and data for each seed. Seeds {_seeds(league.seeds)}. {_tuning(league)}",
+        f"sky, batches and data for each seed. Seeds {_seeds(league.seeds)}. {told_how(tried)}",
         "",
         *(f"- {sentence}" for sentence in (*words(table), *elsewhere(played))),
         "",
@@ -63,29 +64,50 @@ def markdown(
     return "\n".join(lines)
 
 
-def _tuning(league: League) -> str:
-    if not league.tuning_seeds:
-        return "Nothing was tuned."
-    return (
-        f"Each contender tried at most {league.points} settings per budget on "
-        f"{len(league.tuning_seeds)} held-out seeds ({_seeds(league.tuning_seeds)}), and played "
-        "with the best of them."
+def as_json(league: League, tried: Sequence[Tried], table: dict[int, list[Place]]) -> str:
+    """The table for other programs: how it was tuned, and each contender's mean and settings."""
+    budgets = [
+        {
+            "slots": slots,
+            "contenders": [
+                {
+                    "label": place.label,
+                    "accuracy": _number(place.accuracy),
+                    "spread": _number(place.spread),
+                    "settings": chosen(tried, place),
+                }
+                for place in places
+            ],
+        }
+        for slots, places in table.items()
+    ]
+    told = {"league": league.name, "seeds": league.seeds, "tuning": how(tried)}
+    return json.dumps({**told, "budgets": budgets}, indent=2, allow_nan=False) + "\n"
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def chosen(tried: Sequence[Tried], place: Place) -> Point:
+    """The settings that a contender has at a budget."""
+    return next(
+        t.point for t in tried if t.chosen and (t.label, t.slots) == (place.label, place.slots)
     )
 
 
 def _places(places: Sequence[Place], tried: Sequence[Tried]) -> list[str]:
     head = (
-        "| | contender | accuracy [%] | behind [points] | p | rounds | joules | ended | settings |"
+        "| | contender | accuracy [%] | behind [points] | p | rounds | joules | ended "
+        "| candidates | settings |"
     )
-    rows = [head, "|---|---|---|---|---|---|---|---|---|"]
+    rows, count = [head, "|---|---|---|---|---|---|---|---|---|---|"], candidates(tried)
     for rank, place in enumerate(places, 1):
-        chosen = next(
-            t for t in tried if t.chosen and (t.label, t.slots) == (place.label, place.slots)
-        )
         rows.append(
             f"| {rank} | {place.label} | {percent(place)} | {behind(place)} | "
             f"{'' if math.isnan(place.p) else f'{place.p:.2g}'} | {place.rounds:.0f} | "
-            f"{place.joules:.3g} | {', '.join(place.ends)} | {spelled(chosen.point)} |"
+            f"{place.joules:.3g} | {', '.join(place.ends)} | {count[place.label]} | "
+            f"{spelled(chosen(tried, place))} |"
         )
     return rows
 
