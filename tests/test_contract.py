@@ -27,6 +27,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import as_toml
 from airfeel.experiment.load import experiment, load, place
 from airfeel.experiment.named import presets
+from airfeel.learn.augment import Augmentation
 from airfeel.learn.backends import Backend
 from airfeel.learn.rules import Rule
 from airfeel.radio.fading import Draw
@@ -74,6 +75,7 @@ PLACES = {  # by setting: what its parts are, and where one is found in a run
     "radio.meters": (Meter, lambda s: s.scheme.meters[0]),
     "radio.allocator": (Allocator, lambda s: s.scheme.plan.allocate),
     "training.rule": (Rule, lambda s: s.scheme.learn.backend.rule),
+    "data.augment": (Augmentation, lambda s: s.scheme.learn.backend.recipe.augment.parts[0]),
     "training.learning_rate": (object, lambda s: s.scheme.learn.learning_rate),
     "training.backend": (Backend, lambda s: s.scheme.learn.backend),
     "model.name": (Network, lambda s: s.world.model),
@@ -88,7 +90,7 @@ NUMBERED = {  # parts for which a device's number is more than a name
     ("radio.allocator", "round-robin"),
 }
 FILLED = {f.name for f in dataclasses.fields(Settings)} | {  # by the run: no settings of a part
-    *("s", "devices", "subchannels", "k", "strict", "codec", "plan", "transmit", "draw"),
+    *("s", "devices", "subchannels", "k", "strict", "codec", "plan", "transmit", "draw", "recipe"),
     *("model", "data", "rule", "shape", "classes", "hidden", "dropout", "folder", "labels", "rng"),
 }
 ORDER = np.array([3, 0, 5, 1, 4, 2])

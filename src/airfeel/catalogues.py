@@ -10,6 +10,7 @@ the settings and the contract tests read these catalogues.
 from airfeel.catalogue import Catalogue, Entry
 from airfeel.entries.allocators import ALLOCATORS
 from airfeel.entries.learning import (
+    AUGMENTS,
     BACKENDS,
     DATASETS,
     LOGGERS,
@@ -246,12 +247,14 @@ CATALOGUES = (
     BACKENDS,
     DATASETS,
     PARTITIONS,
+    AUGMENTS,
     MODELS,
     LOGGERS,
 )
 __all__ = [
     "ALLOCATORS",
     "AMPLITUDES",
+    "AUGMENTS",
     "BACKENDS",
     "CATALOGUES",
     "CODECS",

@@ -54,6 +54,20 @@ def local(request, tmp_path_factory):
     return request.param, results(folder)
 
 
+@pytest.mark.parametrize("batch", [8, "all"])
+def test_augmented_images_are_the_local_ones(tmp_path, batch):
+    """Their random numbers belong to devices, and do not depend on what other actors hold."""
+    data = {"shape": [1, 6, 6], "augment": ["crop", "flip"], "partition": "dirichlet"}
+
+    def e(**run):
+        training = {"devices": 7, "rounds": 3, "batch_size": batch, "local_steps": 1}
+        return small("tcs-d", data=data, training=training, scheme={"scheduled": 5}, run=run)
+
+    airfeel.run(e(), tmp_path / "here")
+    airfeel.run(e(engine="ray", actors=3), tmp_path / "ray")
+    assert results(tmp_path / "ray") == results(tmp_path / "here")
+
+
 @pytest.mark.parametrize("actors", [1, 2, 3])
 def test_any_number_of_actors_gives_the_local_result(tmp_path, local, actors):
     scheme, expected = local

@@ -29,17 +29,27 @@ int main() {
         std::vector<int64_t> label(samples), index(devices * steps * batch);
         for (auto& value : label) value = dice() % classes;
         for (auto& value : index) value = dice() % samples;
+        const int high = int(table[2]), wide = int(table[3]);
+        std::vector<airfeel::Move> moves(index.size());
+        for (auto& m : moves) {
+            auto upto = [&](int most) { return int(dice() % unsigned(most + 1)); };
+            const int top = upto(high), left = upto(wide);
+            m = {upto(2 * high) - high, upto(2 * wide) - wide, upto(1),
+                 top, left, top + upto(high - top), left + upto(wide - left)};
+        }
         std::vector<float> delta(devices * parameters);
         std::vector<double> loss(devices);
-        auto train = [&] {
+        auto train = [&](bool augmented) {
             return airfeel_local_sgd(table.data(), layers, theta.data(), parameters, stored.data(),
                                      bytes, label.data(), shift.data(), scale.data(), index.data(),
-                                     devices, steps, batch, 0.05f, delta.data(), loss.data());
+                                     devices, steps, batch,
+                                     reinterpret_cast<const int32_t*>(moves.data()), augmented,
+                                     0.05f, delta.data(), loss.data());
         };
         theta[parameters / 2] = INFINITY;  // what is not finite must not lead astray either
-        train();
+        train(true);
         theta[parameters / 2] = 0;
-        const int status = train();
+        const int status = train(true) + train(false);
         int64_t hits = 0;
         double whole = 0;
         const int looked = airfeel_evaluate(table.data(), layers, theta.data(), stored.data(), bytes,

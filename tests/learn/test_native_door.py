@@ -15,6 +15,14 @@ from airfeel import compiled
 from airfeel.learn import native
 from airfeel.types import BadInput
 
+
+def still(p: dict[str, Any], field: int = 0, value: int = 0) -> np.ndarray:
+    """Moves that change nothing, but for one field of the last sample."""
+    moves = np.zeros((*p["batches"].shape, 7), np.int32)
+    moves[-1, -1, -1, field] = value
+    return moves
+
+
 BAD: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "theta-short": lambda p: {"theta": p["theta"][:-1]},
     "theta-float64": lambda p: {"theta": p["theta"].double()},
@@ -32,6 +40,15 @@ BAD: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "batches-flat": lambda p: {"batches": p["batches"][0]},
     "batches-empty": lambda p: {"batches": p["batches"][:, :, :0]},
     "batches-stepless": lambda p: {"batches": p["batches"][:, :0]},
+    "moves-shape": lambda p: {"moves": still(p)[0]},
+    "moves-int64": lambda p: {"moves": still(p).astype(np.int64)},
+    "moves-far": lambda p: {"moves": still(p, 0, p["x"].shape[2] + 1)},
+    "moves-far-left": lambda p: {"moves": still(p, 1, -p["x"].shape[3] - 1)},
+    "moves-flip": lambda p: {"moves": still(p, 2, 2)},
+    "moves-high-box": lambda p: {"moves": still(p, 3, -1)},
+    "moves-low-box": lambda p: {"moves": still(p, 5, p["x"].shape[2] + 1)},
+    "moves-wide-box": lambda p: {"moves": still(p, 6, p["x"].shape[3] + 1)},
+    "moves-turned-box": lambda p: {"moves": still(p, 3, 1)},
     "learning_rate-nan": lambda p: {"learning_rate": float("nan")},
     "shift-short": lambda p: {"shift": p["shift"][:-1]},
     "scale-float64": lambda p: {"scale": p["scale"].astype(float)},

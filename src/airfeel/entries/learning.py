@@ -12,6 +12,16 @@ RULES = Catalogue(
     },
     makes="airfeel.learn.rules:Rule",
 )
+AUGMENTS = Catalogue(
+    "augmentations",
+    "data.augment",
+    {
+        "crop": Entry("airfeel.learn.augment:Crop", "random shifts, padded with black"),
+        "flip": Entry("airfeel.learn.augment:Flip", "horizontal flips"),
+        "cutout": Entry("airfeel.learn.augment:Cutout", "a black square at random"),
+    },
+    makes="airfeel.learn.augment:Augmentation",
+)
 SERIES = Catalogue(
     "series over rounds",
     "training.learning_rate",

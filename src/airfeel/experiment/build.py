@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int64
 
 from airfeel.catalogue import Table, name_of
-from airfeel.catalogues import ALLOCATORS, BACKENDS, FADINGS, RULES, SERIES
+from airfeel.catalogues import ALLOCATORS, AUGMENTS, BACKENDS, FADINGS, RULES, SERIES
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
@@ -33,9 +33,11 @@ from airfeel.experiment.real_radio import (
     with_real_radio,
 )
 from airfeel.learn import models
+from airfeel.learn.augment import Augment
 from airfeel.learn.backends import Backend
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.local_sgd import LocalSGD
+from airfeel.learn.recipe import Recipe
 from airfeel.radio.correlation import correlate
 from airfeel.radio.fading import Draw, Sky
 from airfeel.radio.weights import by_samples
@@ -93,27 +95,35 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
         data, shards = validated(data, shards, e.data.validation, rng=rng)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
-    backend = _backend(e, model, world.data, prefer)
+    recipe = Recipe(Augment(tuple(AUGMENTS.make(each) for each in e.data.augment)))
+    backend = _backend(e, model, world.data, recipe, prefer)
     world = replace(world, look=getattr(backend, "look", None))
     learn = LocalSGD(
         backend,
         e.training.local_steps,
         None if e.training.batch_size == "all" else e.training.batch_size,
         _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
+        recipe.augment,
     )
     scheme, told = _scheme(e, world, learn, streams)
     return Setup(world, scheme, streams, told)
 
 
-def _backend(e: Experiment, model: FlatModel, data: Dataset, prefer: str | None) -> Backend:
+def _backend(
+    e: Experiment, model: FlatModel, data: Dataset, recipe: Recipe, prefer: str | None
+) -> Backend:
     chosen = e.training.backend
-    if e.training.rule is not None and "rule" not in BACKENDS.settings(name_of(chosen)):
+    takes = BACKENDS.settings(name_of(chosen))
+    if e.training.rule is not None and "rule" not in takes:
         raise BadInput(f"training.rule: backend {name_of(chosen)!r} takes no rule")
+    if recipe != Recipe() and "recipe" not in takes:
+        raise BadInput(f"data.augment: backend {name_of(chosen)!r} takes no recipe")
     facts = {
         "model": model,
         "data": data,
         "rule": RULES.make(e.training.rule or "sgd"),
         "dropout": e.model.dropout > 0,
+        "recipe": recipe,
     }
     if prefer is not None and prefer in BACKENDS and name_of(chosen) == "auto":
         with suppress(BadInput):
@@ -165,7 +175,7 @@ def _compute_device(name: str) -> torch.device:
 
 
 def _dataset(e: Experiment, streams: Streams, data: Dataset | None) -> Dataset:
-    own = {"dataset", "partition", "validation"}
+    own = {"dataset", "partition", "augment", "validation"}
     given = {name: getattr(e.data, name) for name in type(e.data).model_fields if name not in own}
     if data is not None and name_of(e.data.dataset) != "given":
         raise BadInput(

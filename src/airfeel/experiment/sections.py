@@ -8,6 +8,7 @@ from airfeel.catalogue import Choice
 from airfeel.catalogues import (
     ALLOCATORS,
     AMPLITUDES,
+    AUGMENTS,
     BACKENDS,
     CODECS,
     DATASETS,
@@ -70,6 +71,9 @@ class Data(Section):
         0.0,
         description="share of the training samples held out of training: accuracy is measured on "
         "them, not on the test samples; 0 is off",
+    )
+    augment: tuple[Annotated[Choice, named(AUGMENTS)], ...] = later(
+        (), description="random transforms of training images, in this order"
     )
 
 

@@ -22,6 +22,7 @@ from airfeel.learn import native
 from airfeel.learn.flat import FlatModel, Replica
 from airfeel.learn.look import NativeLook, serves
 from airfeel.learn.models import dropout_dice
+from airfeel.learn.recipe import Recipe
 from airfeel.learn.rules import Memory, PlainSGD, Rule
 from airfeel.ranges import about
 from airfeel.types import BadInput, Dataset
@@ -32,6 +33,7 @@ _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked device
 _DRAWS = "training.backend = 'stacked': the model draws random numbers in training; use 'torch'"
 _BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
 _Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
+Uniforms = Float64[np.ndarray, "n H B W"] | None  # for each sample's augmentation, if there is any
 
 
 @runtime_checkable
@@ -39,7 +41,7 @@ class Backend(Protocol):
     """local_sgd(theta, batches, …) → Δ [n D] and the mean batch loss [n].
 
     theta: w, the global model. batches: sample indices, H steps of B samples for each device.
-    learning_rate: η. seeds: one for each device's dropout masks; None without dropout.
+    learning_rate: η. seeds: of each device's dropout masks; None without.
     """
 
     @property
@@ -55,16 +57,32 @@ class Backend(Protocol):
     ) -> _Out: ...
 
 
+@runtime_checkable
+class Augmenting(Protocol):
+    """A backend that takes a recipe. uniforms: for its augmentation; None without."""
+
+    def __call__(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        learning_rate: float,
+        seeds: Sequence[int] | None = None,
+        uniforms: Uniforms = None,
+    ) -> _Out: ...
+
+
 @dataclass(frozen=True)
 class Torch:
     """One device after the other: any module, any compute device, any rule, dropout.
 
     model: the network as a vector. data: the samples. rule: what a step does with a gradient.
+    recipe: what else makes up a step.
     """
 
     model: FlatModel
     data: Dataset
     rule: Rule = field(default_factory=PlainSGD)
+    recipe: Recipe = field(default_factory=Recipe)
     name: ClassVar[str] = "torch"
     block: ClassVar[int] = 1
 
@@ -74,12 +92,14 @@ class Torch:
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
         seeds: Sequence[int] | None = None,
+        uniforms: Uniforms = None,
     ) -> _Out:
         delta = theta.new_empty((len(batches), len(theta)))
         loss = np.empty(len(batches))
         for n, steps in enumerate(torch.from_numpy(batches).to(theta.device)):
             seed = None if seeds is None else seeds[n]
-            work = partial(self._device, theta, steps, learning_rate, seed, delta[n])
+            own = None if uniforms is None else uniforms[n]
+            work = partial(self._device, theta, steps, learning_rate, seed, delta[n], own)
             loss[n] = self.model.seeded(work, seed or 0)
         return delta, loss
 
@@ -90,12 +110,13 @@ class Torch:
         learning_rate: float,
         seed: int | None,
         out: Float[Tensor, "D"],
+        uniforms: Float64[np.ndarray, "H B W"] | None,
     ) -> float:
         dice = None if seed is None else torch.Generator().manual_seed(seed)
         token = dropout_dice.set(dice)
         try:
             with self.model.training() as net:
-                return self._steps(net, theta, steps, learning_rate, out)
+                return self._steps(net, theta, steps, learning_rate, out, uniforms)
         finally:
             dropout_dice.reset(token)
 
@@ -106,13 +127,17 @@ class Torch:
         steps: Int64[Tensor, "H B"],
         learning_rate: float,
         out: Float[Tensor, "D"],
+        uniforms: Float64[np.ndarray, "H B W"] | None,
     ) -> float:
         data = self.data
         net.flat.copy_(theta)
         start, memory = list(self.model.split(theta).values()), Memory()
         losses = []
-        for index in steps:
-            x = data.inputs(data.train_x[index], theta.dtype)
+        for h, index in enumerate(steps):
+            x = data.train_x[index]
+            if uniforms is not None:
+                x = self.recipe.augment(x, uniforms[h])
+            x = data.inputs(x, theta.dtype)
             loss = self.model.loss(net(self.model.laid_out(x)), data.train_y[index])
             gradient = torch.autograd.grad(loss, net.parameters)
             with torch.no_grad():
@@ -127,11 +152,13 @@ class Stacked:
     """All devices of a block advance together: vmap of the gradient over the devices.
 
     model: the network as a vector. data: the samples. rule: what a step does with a gradient.
+    recipe: what else makes up a step.
     """
 
     model: FlatModel
     data: Dataset
     rule: Rule = field(default_factory=PlainSGD)
+    recipe: Recipe = field(default_factory=Recipe)
     name: ClassVar[str] = "stacked"
 
     @property
@@ -145,11 +172,12 @@ class Stacked:
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
         seeds: Sequence[int] | None = None,
+        uniforms: Uniforms = None,
     ) -> _Out:
         before = self.model.seeded.state()
         try:
             with self.model.training() as net:
-                result = self._steps(net, theta, batches, learning_rate)
+                result = self._steps(net, theta, batches, learning_rate, uniforms)
         except RuntimeError as error:
             if "randomness" in str(error):
                 raise BadInput(_DRAWS) from error
@@ -164,6 +192,7 @@ class Stacked:
         theta: Float[Tensor, "D"],
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
+        uniforms: Uniforms,
     ) -> _Out:
         model, data = self.model, self.data
 
@@ -173,8 +202,10 @@ class Stacked:
         gradient = torch.func.vmap(torch.func.grad_and_value(loss_of))
         flat = theta.expand(len(batches), -1).clone()
         losses, memory = [], Memory()
-        for index in torch.from_numpy(batches).to(theta.device).transpose(0, 1):
+        for h, index in enumerate(torch.from_numpy(batches).to(theta.device).transpose(0, 1)):
             x = data.train_x[index]
+            if uniforms is not None:
+                x = self.recipe.augment(x, uniforms[:, h])
             x = data.inputs(x.flatten(0, 1), theta.dtype).view(x.shape)
             step, loss = gradient(flat, x, data.train_y[index])
             self.rule([flat], [step], [theta], learning_rate, memory)
@@ -187,11 +218,12 @@ class Stacked:
 class Native:
     """The C++ kernel, plain SGD alone; one core per call.
 
-    network: the layers as the kernel reads them. data: the samples.
+    network: the layers as the kernel reads them. data: the samples. recipe: as for `Torch`.
     """
 
     network: native.Network
     data: Dataset
+    recipe: Recipe = field(default_factory=Recipe)
     name: ClassVar[str] = "native"
 
     @property
@@ -209,17 +241,25 @@ class Native:
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
         seeds: Sequence[int] | None = None,
+        uniforms: Uniforms = None,
     ) -> _Out:
         data = self.data
         shift, scale = data.shift.float(), data.scale.float()
+        moves = None if uniforms is None else self.recipe.augment.moves(uniforms, data.shape)
         delta, loss = native.local_sgd(
-            self.network, theta, data.train_x, data.train_y, batches, learning_rate, shift, scale
+            *(self.network, theta, data.train_x, data.train_y, batches, learning_rate),
+            *(shift, scale),
+            moves=moves,
         )
         return delta, loss.numpy()
 
 
 def fastest(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
+    model: FlatModel,
+    data: Dataset,
+    rule: Rule | None = None,
+    dropout: Drops = False,
+    recipe: Recipe | None = None,
 ) -> Backend:
     """The fastest backend that can train this model by this rule here.
 
@@ -228,38 +268,51 @@ def fastest(
         data: the samples.
         rule: what a step does with a gradient; plain SGD unless given.
         dropout: whether the model has dropout.
+        recipe: what else makes up a step; nothing unless given.
     """
-    rule = PlainSGD() if rule is None else rule
     dropout = dropout or model.has_dropout
-    why = _not_native(model, data, rule, dropout)
+    rule, recipe = rule or PlainSGD(), recipe or Recipe()
+    why = _not_native(model, data, rule, dropout, recipe)
     if why is None:
-        return Native(native.describe(model.module, data.shape), data)
+        return Native(native.describe(model.module, data.shape), data, recipe)
     on_cpu = model.device.type == "cpu"
     if on_cpu and model.dtype == torch.float32 and not dropout:
         _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
-    return Torch(model, data, rule) if on_cpu or dropout else Stacked(model, data, rule)
+    kind = Torch if on_cpu or dropout else Stacked
+    return kind(model, data, rule, recipe)
 
 
 def stacked(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
+    model: FlatModel,
+    data: Dataset,
+    rule: Rule | None = None,
+    dropout: Drops = False,
+    recipe: Recipe | None = None,
 ) -> Backend:
     """`Stacked`, which has no dropout; arguments as for `fastest`."""
     if dropout or model.has_dropout:
         raise BadInput("training.backend = 'stacked': has no dropout; use 'torch'")
-    return Stacked(model, data, PlainSGD() if rule is None else rule)
+    return Stacked(model, data, rule or PlainSGD(), recipe or Recipe())
 
 
 def compiled(
-    model: FlatModel, data: Dataset, rule: Rule | None = None, dropout: Drops = False
+    model: FlatModel,
+    data: Dataset,
+    rule: Rule | None = None,
+    dropout: Drops = False,
+    recipe: Recipe | None = None,
 ) -> Backend:
     """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
-    why = _not_native(model, data, PlainSGD() if rule is None else rule, dropout)
+    rule, recipe = rule or PlainSGD(), recipe or Recipe()
+    why = _not_native(model, data, rule, dropout, recipe)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
-    return Native(native.describe(model.module, data.shape), data)
+    return Native(native.describe(model.module, data.shape), data, recipe)
 
 
-def _not_native(model: FlatModel, data: Dataset, rule: Rule, dropout: bool) -> str | None:
+def _not_native(
+    model: FlatModel, data: Dataset, rule: Rule, dropout: bool, recipe: Recipe
+) -> str | None:
     """Why the kernel cannot train this model by this rule; None if it can."""
     if not isinstance(rule, PlainSGD):
         return f"it knows plain SGD, not {type(rule).__name__}"
@@ -267,6 +320,8 @@ def _not_native(model: FlatModel, data: Dataset, rule: Rule, dropout: bool) -> s
         return f"it computes in float32 on the CPU, not in {model.dtype} on {model.device}"
     if dropout:
         return "it has no dropout"
+    if recipe.augment.own is not None:
+        return f"it has crop, flip and cutout, not {recipe.augment.own}"
     if not model.classes or data.train_x.dtype not in (torch.uint8, torch.float32):
         return "it trains classifiers on uint8 or float32 inputs"
     try:

@@ -1,14 +1,16 @@
 """Local training: H steps of plain SGD on each device, from the global model (Algorithm 1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.learn.backends import Backend
+from airfeel.learn.augment import Augment
+from airfeel.learn.backends import Augmenting, Backend, Uniforms
 from airfeel.types import Series, Turn, at_round
 
 
@@ -41,12 +43,14 @@ class LocalSGD:
 
     backend: carries the steps out. steps: H. batch_size: B, or None for all samples of a device in
     every step. learning_rate: η, one number, one for each round, or a function of the round.
+    augment: that of the backend's recipe, whose random numbers are drawn here.
     """
 
     backend: Backend
     steps: int = 10
     batch_size: int | None = 64
     learning_rate: Series = 0.05
+    augment: Augment = field(default_factory=Augment)
 
     @property
     def dice(self) -> int:
@@ -64,10 +68,43 @@ class LocalSGD:
         shards = [turn.world.shards[n] for n in devices]
         seeds = (dice[:, -1] * 2**53).astype(np.int64).tolist()
         rate = at_round(self.learning_rate, turn.round)
+        images = self._uniforms(turn, devices, max(map(len, shards), default=0))
         if self.batch_size is None:
-            return self._whole(turn.state.theta, shards, rate, seeds)
+            return self._whole(turn.state.theta, shards, rate, seeds, images)
         uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
-        return self.backend(turn.state.theta, draw_batches(shards, uniform), rate, seeds)
+        batches = draw_batches(shards, uniform)
+        return self._train(turn.state.theta, batches, rate, seeds, images)
+
+    def _uniforms(self, turn: Turn, devices: Int64[np.ndarray, "n"], longest: int) -> Uniforms:
+        """Uniforms for each sample of each step, by the device's id; None without augmentation.
+
+        longest: samples of the largest of these shards, for steps on all samples. As many as there
+        are in the data set are drawn then: a device's do not depend on what others hold.
+        """
+        width = self.augment.width
+        if not width:
+            return None
+        size = self.batch_size or len(turn.world.data.train_y)
+        used = self.batch_size or longest
+        images = np.empty((len(devices), self.steps, used, width))
+        for n in range(len(devices)):
+            one = devices[n : n + 1]
+            drawn = turn.streams.uniform("augment", turn.round, one, self.steps * size * width)
+            images[n] = drawn.reshape(self.steps, size, width)[:, :used]
+        return images
+
+    def _train(
+        self,
+        theta: Float[Tensor, "D"],
+        batches: Int64[np.ndarray, "n H B"],
+        rate: float,
+        seeds: Sequence[int],
+        images: Uniforms,
+    ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
+        if images is None:
+            return self.backend(theta, batches, rate, seeds)
+        images = images[:, :, : batches.shape[2]]
+        return cast(Augmenting, self.backend)(theta, batches, rate, seeds, uniforms=images)
 
     def _whole(
         self,
@@ -75,14 +112,15 @@ class LocalSGD:
         shards: Sequence[Int64[np.ndarray, "_"]],
         rate: float,
         seeds: Sequence[int],
+        images: Uniforms,
     ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
         """Steps on all samples; devices whose shards differ in size one after the other."""
         if len({len(shard) for shard in shards}) == 1:
             batches = np.repeat(np.stack(shards)[:, None], self.steps, axis=1)
-            return self.backend(theta, batches, rate, seeds)
+            return self._train(theta, batches, rate, seeds, images)
         alone = [
-            self._whole(theta, [shard], rate, [seed])
-            for shard, seed in zip(shards, seeds, strict=True)
+            self._whole(theta, [shard], rate, [seed], None if images is None else images[n : n + 1])
+            for n, (shard, seed) in enumerate(zip(shards, seeds, strict=True))
         ]
         delta, loss = (list(each) for each in zip(*alone, strict=True))
         return torch.cat(delta), np.concatenate(loss)

@@ -15,13 +15,15 @@ from jaxtyping import Float32, Float64
 from torch import Tensor
 
 from airfeel.compiled import COUNT, FUSED, Kernel, Numbers
+from airfeel.learn.augment import FIELDS
 from airfeel.learn.native.describe import Network, Unsupported, describe
 from airfeel.types import BadInput
 
 __all__ = ["KERNEL", "Network", "Unsupported", "describe", "evaluate", "local_sgd"]
 
 Array = Tensor | np.ndarray
-_FLOATS, _INTEGERS = Numbers(np.float32), Numbers(np.int64)
+_FLOATS, _INTEGERS, _MOVES = Numbers(np.float32), Numbers(np.int64), Numbers(np.int32)
+_STILL = np.zeros((0, FIELDS), np.int32)  # no augmentation
 KERNEL = Kernel(
     Path(__file__).parent,
     FUSED,
@@ -34,6 +36,7 @@ KERNEL = Kernel(
                 *(Numbers(None), COUNT, _INTEGERS),  # samples, whether they are bytes, labels
                 *(_FLOATS, _FLOATS),  # shift, scale
                 *(_INTEGERS, COUNT, COUNT, COUNT),  # batches: devices, steps, samples per step
+                *(_MOVES, COUNT),  # how samples are augmented, whether they are
                 ctypes.c_float,  # learning rate
                 *(Numbers(np.float32, written=True), Numbers(np.float64, written=True)),  # Δ, loss
             ),
@@ -61,6 +64,7 @@ def local_sgd(
     shift: Array,
     scale: Array,
     *,
+    moves: Array | None = None,
     out: Array | None = None,
 ) -> tuple[Float32[Tensor, "n D"], Float64[Tensor, "n"]]:
     """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i), and the mean batch loss.
@@ -74,9 +78,10 @@ def local_sgd(
     batches:       sample indices, int64 [n, H, B]: n devices, H steps, B samples per step
     learning_rate: η
     shift, scale:  for each channel, float32 [C]
+    moves:         how samples are augmented, int32 [n, H, B, 7] (see `airfeel.learn.augment`)
     out:           receives Δ, float32 [n, D]; allocated if None
     """
-    w, samples, labels, *moves = _check_inputs(network, theta, x, y, shift, scale)
+    w, samples, labels, *standard = _check_inputs(network, theta, x, y, shift, scale)
     index = _check_array("batches", batches, (None, None, None), np.int64)
     n, steps, size = index.shape
     if out is None:
@@ -84,14 +89,17 @@ def local_sgd(
     delta = _check_array("out", out, (n, network.parameters), np.float32)
     loss = np.empty(n)
     _check_values(network, labels, index, learning_rate, delta)
+    augmented = moves is not None
+    table = _STILL if moves is None else _check_moves(network, moves, index.shape)
     if np.may_share_memory(delta, w):
         raise BadInput("out: shares memory with theta, must have its own")
     status = KERNEL["local_sgd"](
         *(network.table, len(network.table)),
         *(w, w.size),
         *(samples, samples.dtype == np.uint8, labels),
-        *moves,
+        *standard,
         *(index, n, steps, size),
+        *(table, augmented),
         *(learning_rate, delta, loss),
     )
     if status:
@@ -108,13 +116,13 @@ def evaluate(
     made in the order of the samples; 3×3 convolutions go by tiles of 4×4 outputs. Arguments as for
     `local_sgd`.
     """
-    w, samples, labels, *moves = _check_inputs(network, theta, x, y, shift, scale)
+    w, samples, labels, *standard = _check_inputs(network, theta, x, y, shift, scale)
     _check_range("y", labels, network.classes, "labels")
     hits, loss = np.empty(1, np.int64), np.empty(1)
     status = KERNEL["evaluate"](
         *(network.table, len(network.table), w),
         *(samples, samples.dtype == np.uint8, labels),
-        *(*moves, len(samples)),
+        *(*standard, len(samples)),
         *(hits, loss),
     )
     if status:
@@ -171,6 +179,18 @@ def _check_values(
         raise BadInput("out: read-only, must be writeable")
     _check_range("batches", index, len(labels), "sample indices")
     _check_range("y", labels[index], network.classes, "labels in the batches")
+
+
+def _check_moves(network: Network, moves: Array, lead: tuple[int, ...]) -> np.ndarray:
+    """Shifts by at most the image's size, flips of 0 or 1, and boxes within the image."""
+    table = _check_array("moves", moves, (*lead, FIELDS), np.int32)
+    _, height, width = network.shape
+    low = np.array([-height, -width, 0, 0, 0, 0, 0])
+    high = np.array([height, width, 1, height, width, height, width])
+    if ((table < low) | (table > high)).any() or (table[..., 3:5] > table[..., 5:]).any():
+        legal = "shifts within the image's size, flips 0 or 1, boxes (top, left, bottom, right)"
+        raise BadInput(f"moves: an integer is out of range, must be {legal} within the image")
+    return table
 
 
 def _check_range(name: str, values: np.ndarray, end: int, what: str) -> None:

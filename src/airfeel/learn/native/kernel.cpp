@@ -35,7 +35,8 @@ Network& network_for(const int64_t* table, int64_t layers, int64_t batch) {
 Samples samples_of(const int64_t* table, const void* x, bool bytes, const int64_t* label,
                    const float* shift, const float* scale) {
     const Layer& first = *reinterpret_cast<const Layer*>(table);
-    return {x, bytes, label, shift, scale, int(first.channels), int(first.height * first.width)};
+    return {x,           bytes, label, shift, scale, int(first.channels), int(first.height),
+            int(first.width)};
 }
 
 constexpr int64_t look_batch = 64;  // samples that linear layers look at together
@@ -46,13 +47,15 @@ constexpr int64_t look_batch = 64;  // samples that linear layers look at togeth
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 // delta[n] = w_H − theta after H = steps steps from theta on the batches of device n; loss[n] is
-// the mean mini-batch loss. Returns 0, or 1 when memory ran out.
+// the mean mini-batch loss. moves: how each sample is augmented, read if `augmented`. Returns 0, or 1
+// when memory ran out.
 EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
                                const float* theta, int64_t parameters,
                                const void* x, int64_t bytes, const int64_t* label,
                                const float* shift, const float* scale,
                                const int64_t* batches, int64_t devices, int64_t steps, int64_t batch,
-                               float rate, float* delta, double* loss) {
+                               const int32_t* moves, int64_t augmented, float rate, float* delta,
+                               double* loss) {
     using namespace airfeel;
     const FlushSubnormals flush;
     try {
@@ -61,8 +64,11 @@ EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
         for (int64_t n = 0; n < devices; ++n) {
             network.read(theta);
             double sum = 0;
-            for (int64_t h = 0; h < steps; ++h)
-                sum += network.step(samples, batches + (n * steps + h) * batch, rate);
+            for (int64_t h = 0; h < steps; ++h) {
+                const int64_t at = (n * steps + h) * batch;
+                const Move* move = reinterpret_cast<const Move*>(moves) + at;
+                sum += network.step(samples, batches + at, augmented ? move : nullptr, rate);
+            }
             network.subtract(theta, delta + n * parameters);
             loss[n] = sum / double(steps);
         }

@@ -42,11 +42,12 @@ class Network {
     }
 
     // w ← w − rate·∇(mean cross-entropy of the samples at `index`); returns that mean, before the
-    // step.
-    double step(const Samples& samples, const int64_t* index, float rate) {
+    // step. moves: one for each sample; null without augmentation.
+    double step(const Samples& samples, const int64_t* index, const Move* moves, float rate) {
         for (auto& stage : stages_) stage->begin_step();
         for (int b = 0; b < batch_; ++b) {
-            samples.fetch(index[b], in_, flat_, image_.data() + b * in_.size());
+            samples.fetch(index[b], in_, flat_, moves ? moves + b : nullptr,
+                          image_.data() + b * in_.size());
             for (size_t i = 0; i < stages_.size(); ++i) stages_[i]->forward(b, stage_input(i, b));
         }
         for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i), batch_);
@@ -69,7 +70,7 @@ class Network {
         for (int64_t start = 0; start < all; start += batch_) {
             const int count = int(std::min<int64_t>(batch_, all - start));
             for (int b = 0; b < count; ++b)
-                samples.fetch(start + b, in_, flat_, image_.data() + b * in_.size());
+                samples.fetch(start + b, in_, flat_, nullptr, image_.data() + b * in_.size());
             for (int b = 0; b < count; b += few)
                 for (size_t i = 0; i < stages_.size(); ++i)
                     stages_[i]->forward_some(b, std::min(few, count - b), stage_input(i, b));
