@@ -103,7 +103,6 @@ class LocalSGD:
     ) -> tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]:
         if images is None:
             return self.backend(theta, batches, rate, seeds)
-        images = images[:, :, : batches.shape[2]]
         return cast(Augmenting, self.backend)(theta, batches, rate, seeds, uniforms=images)
 
     def _whole(
@@ -117,6 +116,7 @@ class LocalSGD:
         """Steps on all samples; devices whose shards differ in size one after the other."""
         if len({len(shard) for shard in shards}) == 1:
             batches = np.repeat(np.stack(shards)[:, None], self.steps, axis=1)
+            images = None if images is None else images[:, :, : batches.shape[2]]
             return self._train(theta, batches, rate, seeds, images)
         alone = [
             self._whole(theta, [shard], rate, [seed], None if images is None else images[n : n + 1])
