@@ -135,7 +135,17 @@ def report_on(
         mask_overlap=overlap(said.agreed.support, turn.state.support),
         train_loss=float(loss.mean()) if len(loss) else _NAN,
         columns={**happened.costs.columns, **own},
+        **_feedback(said, happened.plan),
     )
+
+
+def _feedback(said: Said, plan: Plan) -> dict[str, float]:
+    """What part of the needed energy error feedback makes: medians, where symbols go by air."""
+    if said.feedback is None or not plan.scalar > 0.0:
+        return {}
+    active, known = plan.active[said.devices], said.finite & np.isfinite(said.feedback)
+    groups = {"feedback_scheduled": known & active, "feedback_unscheduled": known & ~active}
+    return {k: float(np.median(said.feedback[some])) for k, some in groups.items() if some.any()}
 
 
 def _total(bits: np.ndarray) -> float:

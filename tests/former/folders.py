@@ -8,7 +8,8 @@ from pathlib import Path
 
 # Columns of rows, keys of summary.json and facts.json; checksums are of files that are compared.
 _ASIDE = {"seconds", "machine", "commit", "files"}
-_ADDED = {"energy_total"}  # columns of rounds.csv that the former commit does not have
+# Columns of rounds.csv that the former commit does not have.
+_ADDED = {"energy_total", "feedback_scheduled", "feedback_unscheduled"}
 _RENAMED = {"energy_joules": "energy_total"}  # keys of summary.json; sums in another order
 _SKIPPED = ("*.lock", "checkpoint*.safetensors")
 

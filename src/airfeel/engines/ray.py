@@ -37,7 +37,7 @@ from airfeel.types import (
 _PATIENCE = 60.0  # seconds after which a run that waits for its actors says so
 _News = tuple[np.ndarray | None, np.ndarray | None]  # the model and the update, where they are new
 _ROWS = ("finite", "loss", "common", "index", "value", "bits", "energy")
-_MAYBE = ("signal", "norm")  # rows that not every codec has
+_MAYBE = ("signal", "norm", "feedback")  # rows that not every codec has
 
 
 class Shard:
@@ -192,6 +192,7 @@ class RayEngine:
             signal=tensor("signal") if "signal" in whole else None,
             norm=whole.get("norm"),
             lanes=turn.world.lanes,
+            feedback=whole.get("feedback"),
         )
 
     def ideal(self, active: Bool[np.ndarray, "N"]) -> Float[Tensor, "D"]:

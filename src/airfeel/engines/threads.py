@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.engines.disk import on_disk
-from airfeel.radio.air import segment_energy
+from airfeel.radio.air import feedback_share, segment_energy
 from airfeel.types import Agreed, Codec, Delivery, Invited, Learn, Said, Turn, Words, World
 
 
@@ -44,6 +44,7 @@ class _Sheet:
         self._finite, self._loss = np.zeros(rows, dtype=bool), np.zeros(rows)
         self._bits, self._energy = np.zeros(rows), np.zeros((rows, subchannels))
         self._norm: Float64[np.ndarray, "n"] | None = None
+        self.feedback: Float64[np.ndarray, "n"] | None = None
 
     def write(
         self,
@@ -88,6 +89,7 @@ class _Sheet:
             signal=parts.get("signal"),
             norm=self._norm,
             lanes=self._lanes,
+            feedback=self.feedback,
         )
 
 
@@ -140,6 +142,8 @@ class Threads:
 
         sheet = _Sheet(len(devices), self.world.subchannels, self.world.lanes)
         memory = codec.memory
+        if "memory" in memory.buffers and len(agreed.support):
+            sheet.feedback = np.full(len(devices), np.nan)
 
         def work(first: int) -> None:
             part = devices[first : first + size]
@@ -151,6 +155,8 @@ class Threads:
             finite = memory.compensate(delta, self._held, part - self.devices.start, x)
             words = codec.encode(x, agreed, part, level_dice, invited.grant)
             sheet.write(rows, finite, loss, words)
+            if sheet.feedback is not None and words.signal is None:
+                sheet.feedback[rows] = feedback_share(delta, x, agreed.support)
 
         list(self._pool.map(work, range(0, len(devices), size)))
         said = sheet.said(devices, agreed, like=self._x)

@@ -25,6 +25,8 @@ ROUND_COLUMNS = [
     "energy_total",
     "needed_median",
     "budget_median",
+    "feedback_scheduled",
+    "feedback_unscheduled",
     "update_norm",
     "distortion",
     "mask_overlap",
@@ -41,6 +43,7 @@ _DROPS = (Reason.NOT_FINITE, Reason.NO_CHANNEL, Reason.NO_ENERGY, Reason.DROPPED
 _NAN = float("nan")
 _NOT_AT_START = (  # what only a played round can have
     *("energy_mean", "energy_max", "energy_total", "needed_median", "budget_median"),
+    *("feedback_scheduled", "feedback_unscheduled"),
     *("update_norm", "distortion", "mask_overlap", "train_loss"),
 )
 
@@ -73,6 +76,8 @@ def round_row(
         "energy_total": float(costs.energy.sum()),
         "needed_median": _median(plan.needed[asked]),
         "budget_median": _median(plan.budget[asked]),
+        "feedback_scheduled": report.feedback_scheduled,
+        "feedback_unscheduled": report.feedback_unscheduled,
         "update_norm": report.update_norm,
         "distortion": report.distortion,
         "mask_overlap": report.mask_overlap,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.radio import native
@@ -45,6 +45,30 @@ def segment_energy(
         first = (np.cumsum(sizes) - sizes)[:used]
         energy[..., :used] = np.add.reduceat(squares, first, axis=-1)
     return energy
+
+
+def feedback_share(
+    delta: Float[Tensor, "n D"], x: Float[Tensor, "n D"], support: Int64[Tensor, "K"]
+) -> Float64[np.ndarray, "n"]:
+    """‖e‖²/‖x‖² of each device, both on the mask, e = x − Δ: what error feedback adds to energy.
+
+    NaN where x is 0 there. By the triangle inequality a share may be above 1: where the update
+    takes back what the residual holds.
+
+    Args:
+        delta: Δ, updates.
+        x: error-compensated updates.
+        support: the global mask.
+
+    >>> x, delta = torch.tensor([[3.0, 4.0, 9.0]]), torch.tensor([[0.0, 4.0, 0.0]])
+    >>> feedback_share(delta, x, torch.tensor([0, 1]))
+    array([0.36])
+    """
+    on_mask = x.index_select(1, support)
+    residual = on_mask - delta.index_select(1, support)
+    with np.errstate(all="ignore"):  # an update that is not finite is never sent
+        energy, whole = (segment_energy(v, 1)[:, 0] for v in (residual, on_mask))
+        return np.divide(energy, whole, out=np.full(len(x), np.nan), where=whole > 0.0)
 
 
 def needed_energy(

@@ -100,6 +100,7 @@ class Said:
     norm: Float64[np.ndarray, "n"] | None = None  # what a plan may rank devices by, if it asks
     weight: Float64[np.ndarray, "n"] | None = None  # how often each counts, if not once
     lanes: int = 1  # values that one element of the air carries
+    feedback: Float64[np.ndarray, "n"] | None = None  # of x on the mask, the energy of residuals
 
     @property
     def symbols(self) -> Float[Tensor, "n S"]:
@@ -268,6 +269,8 @@ class Report:
     mask_overlap: float  # share of the mask that was in the last one; NaN without one
     train_loss: float  # mean over the devices whose update is finite
     columns: Mapping[str, float] = field(default_factory=dict)  # of meters and codec
+    feedback_scheduled: float = NAN  # energy share of residuals, median over scheduled devices
+    feedback_unscheduled: float = NAN  # the same over the others that trained
 
 
 @dataclass(frozen=True)
