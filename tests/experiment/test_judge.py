@@ -6,14 +6,16 @@ import pytest
 from made_runs import made
 
 from airfeel.experiment.judge import Judge, parse_judge, shared, spent
-from airfeel.experiment.readings import accuracy_at
+from airfeel.experiment.readings import evaluated
 from airfeel.types import BadInput
 from small import small
 
 
 def test_accuracy_at_a_budget_is_the_last_one_measured_within_it():
     columns = made([0.1, 0.3, math.nan, 0.7], [0, 10, 20, 30]).columns
-    assert [accuracy_at(columns, b) for b in (0, 9, 10, 29, 30)] == [0.1, 0.1, 0.3, 0.3, 0.7]
+    x, y = columns["resource_blocks"], columns["test_accuracy"]
+    found = [evaluated(x, y, b).accuracy for b in (0, 9, 10, 29, 30)]
+    assert found == [0.1, 0.1, 0.3, 0.3, 0.7]
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,9 @@ def test_seeds_that_do_not_meet(tmp_path):
 def test_a_budget_is_read_where_it_ends_or_where_the_rounds_do(tmp_path):
     a = read(made_run(tmp_path / "a", "noniid-sparse-tcs-h", 100, digital=0, air=4, top=0.9))
     b = read(made_run(tmp_path / "b", "noniid-sparse-top-k", 100, digital=40, every=1, top=0.5))
-    partly, wholly = (Reach(100, 10_000.0, complete) for complete in (False, True))
+    partly, wholly = (
+        Reach(100, 10_000.0, complete, seen_blocks=10_000.0) for complete in (False, True)
+    )
     assert rounds_within(20_000)([b], wholly) == 20
     assert math.isnan(rounds_within(20_000)([b], partly))
     first = accuracy(a, "resource_blocks", 10_000.0)

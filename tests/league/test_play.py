@@ -210,7 +210,7 @@ def test_equal_rounds_and_equal_energy_are_as_far_as_all_came():
     after, given = elsewhere([thin, thick])
     assert after.startswith("After 2 rounds thick is first with 70.0 %")
     assert given.startswith("For 4e-05 joules thin is first with 90.0 %")
-    assert given.endswith("Not looked at so early: thick.")
+    assert given.endswith("Not evaluated so early, or too long before: thick.")
 
 
 def test_what_costs_nobody_anything_has_no_places():

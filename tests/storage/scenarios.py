@@ -30,7 +30,8 @@ def settings(scheme: str = "tcs-h", seed: int = 3, rounds: int = 20, every: int 
         training=training | {"rounds": rounds},
         scheme={"scheduled": 2, "scheduler": "proportional-fair"},
         radio={"subchannels": 2},
-        run={"seed": seed, "checkpoint_every": every, "record_every": 3, "eval_every": 5},
+        run={"seed": seed, "checkpoint_every": every, "record_every": 3, "eval_every": 5}
+        | {"eval_every_blocks": 100},
     )
 
 

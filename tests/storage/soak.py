@@ -102,7 +102,7 @@ def _until_done(
 
 def tables(case: dict[str, Table]) -> dict[str, Table]:
     """The settings of a case's runs, by label."""
-    run = {"checkpoint_every": 1, "record_every": 10}
+    run = {"checkpoint_every": 1, "record_every": 10, "eval_every": 3, "eval_every_blocks": 200}
     training = {"rounds": ROUNDS, "dtype": "float32"}
     scheme = {"scheduler": "proportional-fair"}
     experiments = {

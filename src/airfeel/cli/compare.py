@@ -64,9 +64,10 @@ def compare(
                 lambda label, e: displays(f"{label} seed {e.run.seed}"),
                 fresh,
                 signals,
+                by,
             )
         else:
-            groups = trials.at_a_time(experiments, out, workers, fresh, signals)
+            groups = trials.at_a_time(experiments, out, workers, fresh, signals, by)
     groups = outcome.renamed(groups, labels)
     outcome.tell(groups, by)
     outcome.page(groups, out, by)

@@ -53,7 +53,7 @@ def sweep(
     by, labels = parse_judge(judge), names(label)
     axis = chosen(x, y, color, labels)
     target = out or Path("runs") / file.stem
-    trials = read_sweep(file, target)
+    trials = read_sweep(file, target, by)
     check([(trial.label, trial.experiment) for trial in trials], labels, axis)
     work = Sweep(trials, workers)
     with stopping("the same command") as signals, ExitStack() as stack:

@@ -12,13 +12,13 @@ from rich.table import Table
 from airfeel.cli.options import LOUDNESS
 from airfeel.cli.run import displays
 from airfeel.experiment import groups
-from airfeel.experiment.compare import folder_of
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.following import Following
 from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.pool import STOPPED, Trial
 from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Sweep
+from airfeel.experiment.sweep import Sweep, trials_of
 
 
 def play(work: Sweep, signals: Signals, *also: Callable[[Sweep], None]) -> None:
@@ -67,10 +67,11 @@ def at_a_time(
     workers: int,
     fresh: bool,
     signals: Signals,
+    judge: Judge | None = None,
 ) -> Groups:
     """A comparison's runs, some at a time; all of them must come to an end."""
     groups.check(experiments)
-    work = Sweep([Trial(n, e, folder_of(out, n, e), fresh) for n, e in experiments], workers)
+    work = Sweep(trials_of(experiments, out, fresh, judge), workers)
     play(work, signals)
     complain(work)
     return work.runs()

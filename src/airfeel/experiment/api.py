@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from airfeel.catalogue import Value
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.asked import Named, asked
-from airfeel.experiment.compare import folder_of, run_all
+from airfeel.experiment.asked import asked
+from airfeel.experiment.compare import run_all
 from airfeel.experiment.groups import Groups, check
 from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.notebook import table_html
 from airfeel.experiment.optional import needed
-from airfeel.experiment.pool import Trial
 from airfeel.experiment.report.runs import load
 from airfeel.experiment.report.summary import markdown, said, whole_sheet
 from airfeel.experiment.report.tidy import tidy
@@ -22,7 +21,7 @@ from airfeel.experiment.report.write import beside, write
 from airfeel.experiment.runner import Run
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.stored import open_run
-from airfeel.experiment.sweep import Sweep, read_sweep
+from airfeel.experiment.sweep import Sweep, read_sweep, trials_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -89,7 +88,7 @@ def compare(
     workers: runs at a time, 0 for one per core.
     fresh: delete what is there and run again. judge: what decides, as in `airfeel compare --judge`.
     """
-    parse_judge(judge)
+    by = parse_judge(judge)
     if isinstance(seeds, int | str) or isinstance(schemes, str):
         word, value = ("schemes", schemes) if isinstance(schemes, str) else ("seeds", seeds)
         legal = '("tcs-h", "fedavg")' if word == "schemes" else "(0, 1, 2) or range(3)"
@@ -98,9 +97,9 @@ def compare(
         [sources] if isinstance(sources, str) else sources, schemes, [*seeds], overrides, **more
     )
     if workers == 1:
-        return Comparison(run_all(named, Path(out), fresh=fresh), judge)
+        return Comparison(run_all(named, Path(out), fresh=fresh, judge=by), judge)
     check(named)
-    return _all(Sweep(_trials(named, Path(out), fresh), workers), judge)
+    return _all(Sweep(trials_of(named, Path(out), fresh, by), workers), judge)
 
 
 def sweep(
@@ -110,9 +109,9 @@ def sweep(
 
     file: base, seeds, grid and list. out: folder for the runs; runs/NAME if left out.
     """
-    parse_judge(judge)
+    by = parse_judge(judge)
     target = Path("runs") / Path(file).stem if out is None else Path(out)
-    return _all(Sweep(read_sweep(Path(file), target), workers), judge)
+    return _all(Sweep(read_sweep(Path(file), target, by), workers), judge)
 
 
 def report(
@@ -131,10 +130,6 @@ def report(
     groups, spare = load(every)
     target = beside(every) if out is None else Path(out)
     return write(groups, target, formats, spare, parse_judge(judge))
-
-
-def _trials(named: Named, out: Path, fresh: bool) -> list[Trial]:
-    return [Trial(label, e, folder_of(out, label, e), fresh) for label, e in named]
 
 
 def _all(work: Sweep, judge: str) -> Comparison:

@@ -22,6 +22,7 @@ from airfeel.catalogues import (
     TRANSMITS,
 )
 from airfeel.errors import quote
+from airfeel.experiment.evaluations import BEFORE
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.sections import SchemeChoice
 from airfeel.schemes import Settings
@@ -124,7 +125,7 @@ def _inherit(catalogue: Catalogue, choice: Choice, before: object) -> Table:
 
 
 def _unique_columns(scheme: Scheme) -> None:
-    names = [*ROUND_COLUMNS, *scheme.columns]
+    names = [*ROUND_COLUMNS, *BEFORE, *scheme.columns]
     for name in scheme.columns:
         if names.count(name) > 1:
             raise BadInput(f"radio.meters: the column {name!r} is filled twice")

@@ -1,11 +1,13 @@
 """Several settings, the same seeds and the same sky: carried out where missing, read where done."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from airfeel.experiment import groups
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.load import load_stored
 from airfeel.experiment.runner import Run, Watcher, go_on, run
 from airfeel.experiment.signals import Signals
@@ -20,15 +22,35 @@ def run_all(
     watch: Callable[[str, Experiment], Iterable[Watcher]] = lambda *_: (),
     fresh: bool = False,
     signals: Signals | None = None,
+    judge: Judge | None = None,
 ) -> Groups:
-    """Carry out what is missing, and reuse the rest."""
+    """Carry out what is missing, evaluated where `judge` compares, and reuse the rest."""
     groups.check(experiments)
     found: Groups = {}
     for label, e in experiments:
-        found.setdefault(label, []).append(
-            run_missing(e, folder_of(out, label, e), watch(label, e), signals, fresh)
-        )
+        own, folder = evaluated_at(judge, e, partial(folder_of, out, label), fresh)
+        done = run_missing(own, folder, watch(label, own), signals, fresh)
+        found.setdefault(label, []).append(done)
     return groups.by_name(found)
+
+
+def evaluated_at(
+    judge: Judge | None,
+    e: Experiment,
+    place: Callable[[Experiment], Path],
+    fresh: bool = False,
+) -> tuple[Experiment, Path]:
+    """A run's settings with an evaluation at the judge's resource blocks, and its folder.
+
+    A run that was begun without that evaluation is taken as it is, unless it is `fresh`.
+    """
+    blocks = judge.blocks if judge else None
+    if blocks is None or e.run.eval_every == 1 or blocks in e.run.eval_at_blocks:
+        return e, place(e)
+    run = e.run.model_copy(update={"eval_at_blocks": (*e.run.eval_at_blocks, blocks)})
+    asked = e.model_copy(update={"run": run})
+    begun = (place(e) / "config.toml").is_file() and not (place(asked) / "config.toml").is_file()
+    return (e, place(e)) if begun and not fresh else (asked, place(asked))
 
 
 def folder_of(out: Path, label: str, e: Experiment) -> Path:

@@ -39,7 +39,7 @@ class Changes(Enum):
     """The most that a setting can change; one without such a mark defines the experiment."""
 
     NOTHING = "no result at all"
-    RECORDS = "which rounds are recorded"
+    RECORDS = "which rounds are recorded, or evaluated besides"
     LOOKS = "what is measured, and in which unit"
     LENGTH = "when a run ends"
     SPEED = "how fast it is computed, and the last digits"

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from airfeel.experiment import energy
 from airfeel.experiment.groups import Groups
-from airfeel.experiment.readings import accuracy_at, held
+from airfeel.experiment.readings import Evaluation, evaluated, evaluated_by_all
 from airfeel.experiment.runner import Run
 from airfeel.experiment.summary import End
 from airfeel.types import BadInput
@@ -20,6 +20,7 @@ Array = np.ndarray
 By = Literal["final", "rounds", "blocks", "joules", "target"]
 _LEGAL = "final, blocks, blocks=B, joules, joules=E, rounds, rounds=T or target=ACCURACY"
 _UNITS = {"rounds": "rounds", "blocks": "resource blocks", "joules": "J"}
+_MOST_BLOCKS = 2.0**63  # what a setting can hold
 NOT_FINISHED = "not finished"
 _EARLY = (End.STALLED, End.DIVERGED, NOT_FINISHED)
 
@@ -31,33 +32,50 @@ class Judge:
     by: By = "blocks"
     at: float = math.nan  # rounds, resource blocks, joules; or the accuracy to be reached
     shared: bool = False  # whether `at` was found by how far the runs got
+    lowered: bool = False  # it is below that: the most at which every run was evaluated
 
     def settled(self, groups: Groups) -> "Judge":
         """With `at` filled in from how far the runs of some groups got."""
         if self.by in ("final", "target") or not math.isnan(self.at):
             return self
-        return replace(self, at=shared(groups, self.by), shared=True)
+        at = shared(groups, self.by)
+        return replace(self, at=at, shared=True, lowered=at < _reach(groups, self.by)[0])
+
+    @property
+    def blocks(self) -> int | None:
+        """The resource blocks that were asked for, in whole ones; None where none were."""
+        named = self.by == "blocks" and not self.shared and 1.0 <= self.at < _MOST_BLOCKS
+        return int(self.at) if named else None
 
     def reached(self, run: Run) -> bool:
         """Whether a run got there: it used as much, or its budget had no room for another round."""
         if self.by == "target":
-            return bool((run.columns["test_accuracy"] >= self.at).any())
+            return bool((run.accuracy >= self.at).any())
         if self.by == "final" or math.isnan(self.at) or self._free(run):
             return True
         full = ended(run) == End.BUDGET and self.by == "blocks"
         return float(spent(run, self.by)[-1]) >= self.at or (full and budget(run) >= self.at)
 
     def score(self, run: Run) -> float:
-        """What is compared: an accuracy, or the resource blocks up to one; NaN if not reached."""
-        if self.by == "final" or self._free(run) or (self.by != "target" and math.isnan(self.at)):
-            return accuracy_at(run.columns)
+        """What is compared: an accuracy, or the resource blocks up to one.
+
+        NaN if not reached, and where the evaluation is stale.
+        """
         if not self.reached(run):
             return math.nan
         if self.by == "target":
-            there = np.argmax(run.columns["test_accuracy"] >= self.at)
-            return float(run.columns["resource_blocks"][there])
-        x, at = spent(run, self.by), np.array([self.at])
-        return float(held(x, run.columns["test_accuracy"], at)[0])
+            return float(run.columns["resource_blocks"][np.argmax(run.accuracy >= self.at)])
+        found = self.evaluation(run)
+        return math.nan if found.stale else found.accuracy
+
+    def evaluation(self, run: Run) -> Evaluation:
+        """The evaluation that is compared, and its age; of age 0 where blocks are compared."""
+        if self.by == "target":
+            return Evaluation(math.nan, 0.0)
+        if self.by == "final" or self._free(run) or math.isnan(self.at):
+            x = spent(run, "rounds" if free(run) else "blocks")
+            return evaluated(x, run.accuracy, float(x[-1]))
+        return evaluated(spent(run, self.by), run.accuracy, self.at)
 
     def _free(self, run: Run) -> bool:
         """Whether a run is a reference that never gets to any cost, and is read at its end."""
@@ -92,7 +110,7 @@ def parse_judge(text: str) -> Judge:
     """A judge from the command line.
 
     >>> parse_judge("blocks=500000")
-    Judge(by='blocks', at=500000.0, shared=False)
+    Judge(by='blocks', at=500000.0, shared=False, lowered=False)
     """
     found = re.fullmatch(r"(\w+)(?:=([0-9.eE+]+))?", text)
     by = next((name for name in get_args(By) if found and found[1] == name), None)
@@ -116,12 +134,23 @@ def spent(run: Run, by: By) -> Float[Array, "r"]:
 
 
 def shared(groups: Groups, by: By = "blocks") -> float:
-    """The most that every run reached, free ones and those that ended early aside; NaN if none."""
-    every = [run for runs in groups.values() for run in runs]
-    reached = [(early(run), float(spent(run, by)[-1])) for run in every]
-    paid = [(soon, used) for soon, used in reached if used > 0]
-    full = [used for soon, used in paid if not soon]
-    return min(full or [used for _, used in paid], default=math.nan)
+    """The most that every run reached, with an evaluation of each there that is not stale.
+
+    Free runs and those that ended early are left aside. Where no budget has such evaluations, it
+    is what all have reached; NaN if none has reached anything.
+    """
+    reach, runs = _reach(groups, by)
+    at = evaluated_by_all([(spent(r, by), r.accuracy) for r in runs], reach, by != "joules")
+    return reach if math.isnan(at) else at
+
+
+def _reach(groups: Groups, by: By) -> tuple[float, list[Run]]:
+    """The most that every run reached, free and early ones aside; and the runs that did."""
+    used = [(run, float(spent(run, by)[-1])) for runs in groups.values() for run in runs]
+    paid = [(run, most) for run, most in used if most > 0]
+    full = [most for run, most in paid if not early(run)]
+    reach = min(full or [most for _, most in paid], default=math.nan)
+    return reach, [run for run, most in paid if most >= reach]
 
 
 def free(run: Run) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from airfeel import carry
 from airfeel.engines.base import Keeper, Lost
-from airfeel.experiment import rows, starving
+from airfeel.experiment import evaluations, rows, starving
 from airfeel.experiment.build import Setup
 from airfeel.experiment.checkpoint import Checkpoint
 from airfeel.experiment.config import Experiment
@@ -117,7 +117,7 @@ class Loop:
         starving.tell(starving.rehearse(self.e, setup, state))
         look = engine.evaluate(state.theta)
         seconds = time.perf_counter() - clock
-        self.keep(rows.first_row(*look, seconds, setup.scheme.columns), None)
+        self.keep(rows.first_row(*look, seconds, self.more), None)
         return state
 
     def round(self, engine: Keeper, state: State) -> tuple[State, End | None]:
@@ -129,10 +129,28 @@ class Loop:
         after, report = play_round(setup.scheme, turn, engine, measure=look)
         if report is None:
             return state, End.BUDGET
+        before = self.before(engine, state, after)
         seen = engine.evaluate(after.theta) if look else (math.nan, math.nan)
         seconds = time.perf_counter() - clock
-        self.keep(rows.round_row(report, after, e.radio.subchannels, *seen, seconds), report)
+        row = rows.round_row(report, after, e.radio.subchannels, *seen, seconds)
+        self.keep(row | before, report)
         return after, _ended(e, after, report) or _over(e, after, self.written[-1])
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """Columns of rounds.csv after the usual ones."""
+        return evaluations.columns(self.e.run) + self.setup.scheme.columns
+
+    def before(self, engine: Keeper, state: State, after: State) -> Row:
+        """Evaluate the model before a round that does not fit into a budget of run.eval_at_blocks.
+
+        NaN where it was evaluated already, or no budget ends there.
+        """
+        options, blocks = self.e.run, self.e.radio.subchannels
+        known = not math.isnan(float(self.written[-1]["test_loss"]))
+        if known or not evaluations.crossed(options, state.slots * blocks, after.slots * blocks):
+            return dict.fromkeys(evaluations.columns(options), math.nan)
+        return dict(zip(evaluations.BEFORE, engine.evaluate(state.theta), strict=True))
 
     def keep(self, row: Row, report: Report | None) -> None:
         """A row goes to the store and to whoever watches."""
@@ -169,7 +187,7 @@ class Loop:
         accuracy, loss = (float(self.written[-1][k]) for k in ("test_accuracy", "test_loss"))
         if math.isnan(loss):
             accuracy, loss = engine.evaluate(state.theta)
-        columns = rows.columns(self.written, [*rows.ROUND_COLUMNS, *self.setup.scheme.columns])
+        columns = rows.columns(self.written, [*rows.ROUND_COLUMNS, *self.more])
         summary = summarise(self.e, self.setup, state, columns, reason, accuracy, loss)
         if self.store:
             self.store.finish(summary, self.setup.world.model.named(state.theta))

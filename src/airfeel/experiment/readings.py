@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -13,6 +14,7 @@ from airfeel.experiment.origin import Arithmetic
 from airfeel.experiment.runner import Run
 
 Array = np.ndarray
+STALE = 0.05  # evaluations at a budget that are older than this part of it are not compared
 _LATE = 0.9  # a late accuracy at x is the mean of the looks between so much of x and x
 
 
@@ -77,36 +79,101 @@ def held(x: Real[Array, "r"], y: Float[Array, "r"], at: Float[Array, "p"]) -> Fl
     return np.where(place >= 0, y[place], np.nan) if len(y) else np.full(len(at), np.nan)
 
 
-def accuracy_at(columns: Mapping[str, Array], blocks: float = math.inf) -> float:
-    """The last test accuracy measured before more than `blocks` resource blocks were used, or NaN.
+@dataclass(frozen=True)
+class Evaluation:
+    """A test accuracy at a budget, and how stale it is.
 
-    >>> accuracy_at({"resource_blocks": np.array([0, 9]), "test_accuracy": np.array([0.1, 0.4])}, 8)
-    0.1
+    age: the part of the budget that was spent after it, in rounds that fit into the budget.
     """
-    at = np.array([blocks], dtype=float)
-    return float(held(columns["resource_blocks"], columns["test_accuracy"], at)[0])
+
+    accuracy: float
+    age: float
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is too old to be compared."""
+        return self.age > STALE * (1.0 + 1e-9)
+
+
+def evaluated(x: Real[Array, "r"], y: Float[Array, "r"], at: float) -> Evaluation:
+    """The last evaluation within a budget.
+
+    Args:
+        x: what was spent up to each round.
+        y: accuracy after each round, NaN where unknown.
+        at: the budget.
+
+    >>> evaluated(np.array([0, 50, 90, 120]), np.array([0.1, 0.4, np.nan, 0.6]), 100.0)
+    Evaluation(accuracy=0.4, age=0.4)
+    """
+    within = int(np.searchsorted(x, at, side="right"))
+    known = np.flatnonzero(~np.isnan(y[:within]))
+    if not len(known):
+        return Evaluation(math.nan, 0.0)
+    since = float(x[within - 1] - x[known[-1]])
+    return Evaluation(float(y[known[-1]]), since / at if since else 0.0)
+
+
+def evaluated_below(
+    x: Real[Array, "r"], y: Float[Array, "r"], at: float, whole: bool = True
+) -> float:
+    """The largest budget up to `at` with an evaluation that is not stale; −∞ if there is none.
+
+    The start does not count where a round that costs something fits into `at`. Arguments as of
+    `evaluated`; whole: budgets are whole numbers.
+
+    >>> x, y = np.array([0, 50, 90, 120]), np.array([0.1, 0.4, np.nan, 0.6])
+    >>> evaluated_below(x, y, 100.0), evaluated_below(x, y, 130.0)
+    (89.0, 130.0)
+    """
+    last = np.maximum.accumulate(np.where(np.isnan(y), -1, np.arange(len(y))))
+    first = np.where(last < 0, np.inf, np.maximum(x, (x - x[last]) / STALE))
+    below = np.nextafter(np.append(x[1:].astype(float), np.inf), 0.0)
+    largest = np.minimum(np.floor(below) if whole else below, at)
+    fits = (first <= largest) & ((x > 0) | (x[np.searchsorted(x, at, side="right") - 1] == 0))
+    return float(largest[fits].max(initial=-math.inf))
+
+
+def evaluated_by_all(
+    curves: Sequence[tuple[Real[Array, "r"], Float[Array, "r"]]], at: float, whole: bool = True
+) -> float:
+    """The largest budget up to `at` with an evaluation of every run that is not stale; NaN if none.
+
+    curves: x and y of each run, as of `evaluated`.
+    """
+    while at > 0.0:
+        lower = min((evaluated_below(x, y, at, whole) for x, y in curves), default=at)
+        if lower == at:
+            return at
+        at = lower
+    return math.nan
+
+
+def final_accuracy(run: Run) -> float:
+    """The last test accuracy that is known of a run; NaN where there is none."""
+    return evaluated(run.columns["resource_blocks"], run.accuracy, math.inf).accuracy
 
 
 def late_accuracy(run: Run, name: str, at: float) -> float:
     """Mean test accuracy of the late looks when a column (round, resource_blocks) has reached `at`.
 
     Late are the looks in the last tenth before `at`, or the last one. NaN before the first look
-    that follows a round: the start is the same for all schemes.
+    that follows a round, for the start is the same for all schemes, and where the last is stale.
     """
-    x, y = run.columns[name], run.columns["test_accuracy"]
+    x, y = run.columns[name], run.accuracy
     measured = ~np.isnan(y) & (x <= at) & (run.columns["round"] > 0)
     late = measured & (x >= _LATE * at)
-    if not measured.any():
+    if not measured.any() or evaluated(x, y, at).stale:
         return math.nan
     return float(y[late].mean() if late.any() else y[measured][-1])
 
 
 def accuracy_band(runs: Sequence[Run], name: str) -> Band:
     """Accuracy at the rounds at which all runs looked, against the mean of a column there."""
-    seen = [run.columns["round"][~np.isnan(run.columns["test_accuracy"])] for run in runs]
+    seen = [run.columns["round"][~np.isnan(run.accuracy)] for run in runs]
     rounds = reduce(np.intersect1d, seen)
     x = np.stack([run.columns[name][rounds].astype(float) for run in runs]).mean(axis=0)
-    return over_seeds(x, [run.columns["test_accuracy"][rounds] for run in runs])
+    return over_seeds(x, [run.accuracy[rounds] for run in runs])
 
 
 def over_seeds(x: Float[Array, "p"], values: Sequence[Float[Array, "p"]]) -> Band:

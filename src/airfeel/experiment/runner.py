@@ -16,7 +16,7 @@ from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.errors import quote, shorten
-from airfeel.experiment import nearness, notebook, origin, space, starving
+from airfeel.experiment import evaluations, nearness, notebook, origin, space, starving
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.load import load, load_stored
@@ -60,6 +60,15 @@ class Run:
         facts = self.summary or (origin.stored_facts(self.folder) if self.folder else {})
         told = shorten(str(facts.get("scheme") or given))
         return f"{told} ({given})" if told in SCHEMES else told
+
+    @property
+    def accuracy(self) -> np.ndarray:
+        """Test accuracy after each round, NaN where it was not evaluated.
+
+        Unlike the column of that name it has evaluations at budgets (`run.eval_at_blocks`) and at
+        the end of the run, too.
+        """
+        return evaluations.accuracies(self.columns, self.summary.get("test_accuracy"))
 
     @property
     def rounds(self) -> dict[str, np.ndarray]:
@@ -156,7 +165,7 @@ def _carry_out(
         make = _engine_maker(e, setup, stack)
         store = None
         if folder is not None:
-            here, more = origin.arithmetic(setup), setup.scheme.columns
+            here, more = origin.arithmetic(setup), evaluations.columns(e.run) + setup.scheme.columns
             opened = Store(
                 *(folder, e),
                 resume=resume,

@@ -257,6 +257,13 @@ class RunOptions(Section):
     eval_every: Annotated[Count, Changes.LOOKS] = Field(
         1, description="rounds between two looks at the test set"
     )
+    eval_every_blocks: Annotated[Whole, Changes.RECORDS] = later(
+        0,
+        description="also evaluate the last round within every so many resource blocks; 0 is off",
+    )
+    eval_at_blocks: Annotated[tuple[Count, ...], Changes.RECORDS] = later(
+        (), description="also evaluate the last round within each of these resource blocks"
+    )
     idle_limit: Annotated[Count, Changes.LENGTH] = Field(
         100, description="idle rounds in a row after which the run has stalled"
     )

@@ -9,7 +9,7 @@ import numpy as np
 from airfeel.experiment.groups import Groups, seed_of, varied
 from airfeel.experiment.judge import Judge, amount, early, endings, free, shared, spent
 from airfeel.experiment.paired import Difference, holm, paired
-from airfeel.experiment.readings import accuracy_at, mean_and_spread
+from airfeel.experiment.readings import STALE, evaluated, final_accuracy, mean_and_spread
 from airfeel.experiment.runner import Run
 from airfeel.experiment.starving import starved
 
@@ -37,10 +37,12 @@ class Line:
     joules: float
     score: float  # what the judge compares, over the runs that got there
     score_spread: float
-    there: int  # runs that got to where the judge looks
+    there: int  # runs that got to where the judge looks, with an evaluation that is not stale
     ended: dict[str, int]  # runs by the reason of their end
     early: str  # which of them ended before their time, in words
     difference: Difference | None = None  # to the first line, over the seeds that both have
+    age: float = 0.0  # of the oldest evaluation that is compared, as part of the budget
+    stale: int = 0  # runs that got there with an evaluation that is too old to be compared
     p_holm: float = math.nan  # of no difference, corrected for all comparisons with the first
 
 
@@ -57,12 +59,13 @@ def lines(groups: Groups, judge: Judge | None = None) -> list[Line]:
 def _line(label: str, runs: list[Run], judge: Judge, blocks: float) -> Line:
     used = np.array([r.columns["resource_blocks"][-1] for r in runs], dtype=float)
     rounds = np.array([r.columns["round"][-1] for r in runs], dtype=float)
-    at = [accuracy_at(r.columns, blocks if blocks == blocks else math.inf) for r in runs]
+    at = [_at(r, blocks) for r in runs]
     accuracy, accuracy_spread = mean_and_spread(at)
-    final, final_spread = mean_and_spread([accuracy_at(r.columns) for r in runs])
+    final, final_spread = mean_and_spread([final_accuracy(r) for r in runs])
     heard = [float(r.columns["scheduled"][1:].sum()) for r in runs]
     each = zip(heard, rounds, runs, strict=True)
     there = list(_scores(runs, judge).values())
+    seen = [judge.evaluation(r) for r in runs if judge.reached(r)]
     score, score_spread = mean_and_spread(there) if there else (math.nan, math.nan)
     return Line(
         label=label,
@@ -84,7 +87,17 @@ def _line(label: str, runs: list[Run], judge: Judge, blocks: float) -> Line:
         there=len(there),
         ended=endings(runs),
         early=_early(runs),
+        age=max((each.age for each in seen), default=0.0),
+        stale=sum(each.stale for each in seen),
     )
+
+
+def _at(run: Run, blocks: float) -> float:
+    """Accuracy at so many resource blocks, or at the end; NaN where the evaluation is stale."""
+    if math.isnan(blocks) or free(run):
+        return final_accuracy(run)
+    found = evaluated(spent(run, "blocks"), run.accuracy, blocks)
+    return math.nan if found.stale else found.accuracy
 
 
 def _early(runs: Sequence[Run]) -> str:
@@ -115,8 +128,9 @@ def _compared(table: list[Line], groups: Groups, judge: Judge) -> list[Line]:
 
 
 def _scores(runs: Sequence[Run], judge: Judge) -> dict[int, float]:
-    """The score of each seed that got there."""
-    return {seed_of(r): judge.score(r) for r in runs if judge.reached(r)}
+    """The score of each seed that got there, with an evaluation that is not stale."""
+    there = (r for r in runs if judge.reached(r) and not judge.evaluation(r).stale)
+    return {seed_of(r): judge.score(r) for r in there}
 
 
 def verdict(table: Sequence[Line], judge: Judge) -> str:
@@ -125,16 +139,36 @@ def verdict(table: Sequence[Line], judge: Judge) -> str:
     if not any(line.blocks > 0 for line in paid):
         return "No scheme used any resource blocks, so there is nothing to compare at equal cost."
     first = paid[0]
+    aged = "".join(_aged(line, judge) for line in table if line.stale) + _remedy(table, judge)
     if not first.there:
-        return f"No run got as far as {_place(judge)}."
+        any_ = f"No run can be compared at {_place(judge)}."
+        return any_ + aged if aged else f"No run got as far as {_place(judge)}."
     others = [line for line in paid[1:_FEW] if line.there == line.seeds]
     behind = [line for line in paid[:_FEW] if line.there < line.seeds]
-    words = [_opening(first, judge, any(line.there < line.seeds for line in paid))]
+    words = [_opening(first, judge, any(x.there + x.stale < x.seeds for x in paid))]
     words += [_behind(first, line, judge) for line in others]
-    words += [_not_there(line) for line in behind if line is not first]
+    words += [_not_there(x) for x in behind if x is not first and x.there + x.stale < x.seeds]
     words += [_above(line, first, judge) for line in table if line.free]
     more = f" {len(paid) - _FEW} more are in the table." if len(paid) > _FEW else ""
-    return "; ".join(words) + "." + more + _final_word(paid, judge) + _method(table)
+    return "; ".join(words) + "." + aged + more + _final_word(paid, judge) + _method(table)
+
+
+def _aged(line: Line, judge: Judge) -> str:
+    """Whose evaluation is too old to be compared."""
+    where = "the end" if line.free else _place(judge)
+    return (
+        f" {line.label} is not compared in {line.stale} of {line.seeds} runs: the last evaluation "
+        f"before {where} is {line.age:.0%} of the budget old, more than {STALE:.0%}."
+    )
+
+
+def _remedy(table: Sequence[Line], judge: Judge) -> str:
+    """Which setting gives evaluations there."""
+    if not any(line.stale for line in table):
+        return ""
+    budget = judge.by == "blocks" and not math.isnan(judge.at)
+    setting = f"run.eval_at_blocks=[{judge.at:.0f}]" if budget else "a smaller run.eval_every"
+    return f" Carry such runs out again with {setting}."
 
 
 def _opening(first: Line, judge: Judge, some_missing: bool) -> str:
@@ -146,7 +180,8 @@ def _opening(first: Line, judge: Judge, some_missing: bool) -> str:
         cost = f"after {first.rounds:,.0f} rounds and {first.blocks:,.0f} resource blocks"
         return f"At its end, {cost}, {first.label} has {shown} % test accuracy{seeds}"
     but = " that did not end early" if some_missing else ""
-    most = f", the most that every run reached{but}," if judge.shared else ","
+    which = "at which every run was evaluated" if judge.lowered else "that every run reached"
+    most = f", the most {which}{but}," if judge.shared else ","
     start = "After" if judge.by == "rounds" else "At"
     return f"{start} {_place(judge)}{most} {first.label} has {shown} % test accuracy{seeds}"
 
@@ -154,6 +189,8 @@ def _opening(first: Line, judge: Judge, some_missing: bool) -> str:
 def _place(judge: Judge) -> str:
     if judge.by == "target":
         return f"{100 * judge.at:g} % test accuracy"
+    if judge.by == "final" or math.isnan(judge.at):
+        return "the end"
     return amount(judge.by, judge.at)
 
 
@@ -199,7 +236,7 @@ def number(value: float, judge: Judge) -> str:
 
 
 def _not_there(line: Line) -> str:
-    missing = line.seeds - line.there
+    missing = line.seeds - line.there - line.stale
     why = line.early or f"ended by {', '.join(line.ended)}"
     return f"{line.label} did not get there in {missing} of {line.seeds} runs ({why})"
 

@@ -4,15 +4,17 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote, shorten
-from airfeel.experiment.compare import folder_of, read_run
+from airfeel.experiment.compare import evaluated_at, folder_of, read_run
 from airfeel.experiment.config import SECTIONS, Experiment
 from airfeel.experiment.groups import Groups, by_name, check
+from airfeel.experiment.judge import Judge
 from airfeel.experiment.load import experiment, load, read_toml
 from airfeel.experiment.named import known
 from airfeel.experiment.pool import Job, Pool, Start, Trial
@@ -21,12 +23,12 @@ from airfeel.experiment.signals import Interrupted, Signals
 _MOST_POINTS = 100_000
 
 
-def read_sweep(path: Path, out: Path) -> list[Trial]:
+def read_sweep(path: Path, out: Path, judge: Judge | None = None) -> list[Trial]:
     """The trials of a sweep file.
 
     `base` is a preset, a curve of the paper or a TOML file beside this one; `seeds` a list; `grid`
     a table whose lists are combined; `list` an array of tables. Keys are settings, such as
-    "scheme.bits" = [4, 8].
+    "scheme.bits" = [4, 8]. Runs are evaluated where `judge` compares.
     """
     table = read_toml(path)
     unknown = set(table) - {"base", "seeds", "grid", "list"}
@@ -48,12 +50,25 @@ def read_sweep(path: Path, out: Path) -> list[Trial]:
         e = _change(base, changes | {"run.seed": seed})
         label = ",".join(f"{keys[k]}={changes[k]}" for k in tell if k in changes) or "base"
         folder = ",".join(f"{k.split('.')[-1]}={v}" for k, v in changes.items()) or "base"
-        trials.append(Trial(label, e, folder_of(out, folder, e)))
+        trials.append(Trial(label, *evaluated_at(judge, e, partial(folder_of, out, folder))))
     try:
         check((trial.label, trial.experiment) for trial in trials)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     return trials
+
+
+def trials_of(
+    named: Iterable[tuple[str, Experiment]],
+    out: Path,
+    fresh: bool = False,
+    judge: Judge | None = None,
+) -> list[Trial]:
+    """The trials of a comparison, evaluated where `judge` compares."""
+    return [
+        Trial(label, *evaluated_at(judge, e, partial(folder_of, out, label), fresh), fresh)
+        for label, e in named
+    ]
 
 
 def _seeds(path: Path, table: Table, base: Experiment) -> list[int]:

@@ -9,7 +9,7 @@ from jaxtyping import Real
 from airfeel.experiment import energy
 from airfeel.experiment.league.play import Played
 from airfeel.experiment.league.standings import Place, sentence, standings
-from airfeel.experiment.readings import held
+from airfeel.experiment.readings import evaluated, evaluated_by_all
 from airfeel.experiment.runner import Run
 
 Way = Callable[[Run], Real[np.ndarray, "r"]]  # how far a run had come, in each of its rows
@@ -40,8 +40,9 @@ def elsewhere(played: Sequence[Played]) -> list[str]:
 def at_equal(played: Sequence[Played], way: Way) -> tuple[float, list[Place]]:
     """The most that every run of the largest budget came to, and the places there, best first.
 
-    A contender to whom it costs nothing, in a run at least, has no place. An accuracy is that of
-    the last look after the start, which is the same for all; whoever had none yet is last, NaN.
+    Or the most below that at which every run was evaluated. A contender to whom it costs nothing,
+    in a run at least, has no place. An accuracy is that of the last look after the start, which is
+    the same for all; whoever had none yet, or a stale one, is last, NaN.
 
     Args:
         played: runs of the table.
@@ -53,11 +54,14 @@ def at_equal(played: Sequence[Played], way: Way) -> tuple[float, list[Place]]:
     there = [p for p in all_of_it if p.label not in nowhere]
     if not there:
         return 0.0, []
-    at = min(float(way(p.run)[-1]) for p in there)
+    most_of_all = min(float(way(p.run)[-1]) for p in there)
+    curves = [(way(p.run)[1:], p.run.accuracy[1:]) for p in there]
+    known = evaluated_by_all(curves, most_of_all, whole=way is not joules)
+    at = most_of_all if math.isnan(known) else known
 
     def accuracy(p: Played) -> float:
-        looks = p.run.columns["test_accuracy"].astype(float)
-        return float(held(way(p.run)[1:], looks[1:], np.array([at]))[0])
+        found = evaluated(way(p.run)[1:], p.run.accuracy[1:], at)
+        return math.nan if found.stale else found.accuracy
 
     return at, standings(there, accuracy)[most]
 
@@ -70,4 +74,6 @@ def _any(places: Sequence[Place]) -> bool:
 def _told(where: str, places: Sequence[Place]) -> str:
     late = [p.label for p in places if math.isnan(p.accuracy)]
     text = sentence(where, [p for p in places if not math.isnan(p.accuracy)])
-    return text + (f" Not looked at so early: {', '.join(late)}." if late else "")
+    return text + (
+        f" Not evaluated so early, or too long before: {', '.join(late)}." if late else ""
+    )

@@ -74,5 +74,5 @@ def _band(runs: Sequence[Run], of: Way) -> Band:
     if not 0 < first < last:
         return over_seeds(np.zeros(0), [np.zeros(0)])
     x = np.geomspace(first, last, _POINTS)
-    looks = [run.columns["test_accuracy"].astype(float) for run in runs]
+    looks = [run.accuracy for run in runs]
     return over_seeds(x, [held(way, y, x) for way, y in zip(ways, looks, strict=True)])

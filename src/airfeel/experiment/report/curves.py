@@ -39,9 +39,7 @@ def accuracy_by(groups: Groups, name: str, limit: int) -> dict[str, Band]:
     curves = {}
     for label, runs in groups.items():
         x = grid[grid <= ends[label]]
-        curves[label] = over_seeds(
-            x, [held(r.columns[name], r.columns["test_accuracy"], x) for r in runs]
-        )
+        curves[label] = over_seeds(x, [held(r.columns[name], r.accuracy, x) for r in runs])
     return curves
 
 
@@ -64,7 +62,7 @@ def first_reach(curve: Band, value: float) -> float:
 
 
 def _measured(run: Run, name: str) -> Float[Array, "p"]:
-    return run.columns[name][~np.isnan(run.columns["test_accuracy"])].astype(float)
+    return run.columns[name][~np.isnan(run.accuracy)].astype(float)
 
 
 def _window_means(values: Float[Array, "r"], width: int) -> Float[Array, "p"]:

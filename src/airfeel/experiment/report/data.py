@@ -11,7 +11,7 @@ import numpy as np
 from airfeel.experiment.figures import Band
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge, ended, shared, spent
-from airfeel.experiment.readings import accuracy_at, mean_and_spread, over_seeds, round_mean
+from airfeel.experiment.readings import final_accuracy, mean_and_spread, over_seeds, round_mean
 from airfeel.experiment.report import Json
 from airfeel.experiment.report.arithmetic import backend, computed_by
 from airfeel.experiment.report.curves import accuracy_by, each_round, first_reach, thin
@@ -145,7 +145,7 @@ def run_facts(run: Run) -> RunFacts:
         rounds=int(run.columns["round"][-1]),
         resource_blocks=int(run.columns["resource_blocks"][-1]),
         joules=float(spent(run, "joules")[-1]),
-        test_accuracy=accuracy_at(run.columns),
+        test_accuracy=final_accuracy(run),
         stopped=ended(run),
         backend=backend(run),
     )

@@ -247,6 +247,8 @@ def _cell(line: Line, judge: Judge) -> str:
 def _remark(line: Line) -> str:
     """What a point must not hide: runs that did not get there, or ended before their time."""
     soon = " ".join(r for r in ("stalled", "diverged", "not finished") if r in line.ended)
+    if line.stale:
+        soon = " ".join(filter(None, [soon, "stale"]))
     if line.there < line.seeds:
         return f"{line.there} of {line.seeds}" + (f", {soon}" if soon else "")
     return soon

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from airfeel.experiment.evaluations import BEFORE
 from airfeel.experiment.groups import Groups, group
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.runner import Run
@@ -45,7 +46,7 @@ def extra_columns(groups: Groups) -> list[str]:
     return [
         name
         for name in dict.fromkeys(name for columns in every for name in columns)
-        if name not in ROUND_COLUMNS
+        if name not in (*ROUND_COLUMNS, *BEFORE)
         and all(columns[name].dtype.kind in "if" for columns in every if name in columns)
     ]
 

@@ -23,12 +23,15 @@ def standing_sheet(groups: Groups, table: Sequence[Line], judge: Judge) -> Sheet
     """A row for each group, best first, free references last."""
     more, early = extra_columns(groups), any(line.early for line in table)
     final = [] if judge.by == "final" else ["final accuracy %"]
-    head = ["scheme", judge.head, *final, "rounds", "blocks", "blocks per round", "heard"]
+    aged = any(line.age > 0.0 for line in table)
+    head = ["scheme", judge.head, *["evaluation age"] * aged, *final]
+    head += ["rounds", "blocks", "blocks per round", "heard"]
     head += ["ended early"] * early + [f"{name} per round" for name in more]
     rows = [
         [
             line.label + (" (free)" if line.free else ""),
             _score(line, judge),
+            *[f"{line.age:.1%}"] * aged,
             *(Judge("final").show(line.final, line.final_spread) for _ in final),
             f"{line.rounds:,.0f}",
             f"{line.blocks:,.0f}",
@@ -72,7 +75,7 @@ def paired_sheet(table: Sequence[Line], judge: Judge) -> Sheet | None:
 
 def _score(line: Line, judge: Judge) -> str:
     if not line.there:
-        return "not reached"
+        return "stale" if line.stale else "not reached"
     some = f" ({line.there} of {line.seeds})" if line.there < line.seeds else ""
     return judge.show(line.score, line.score_spread) + some
 

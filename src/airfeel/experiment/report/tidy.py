@@ -12,7 +12,7 @@ from airfeel.experiment.report.data import run_facts
 
 _RESULTS = (
     *("rounds", "resource_blocks", "joules", "test_accuracy"),
-    *("score", "reached", "ended", "backend", "folder"),
+    *("score", "evaluation_age", "reached", "ended", "backend", "folder"),
 )
 
 
@@ -20,18 +20,23 @@ def tidy(groups: Groups, judge: Judge | None = None) -> str:
     """Settings × results as CSV: numbers in full, an empty cell where there is none.
 
     `score` is what the judge compares: an accuracy, or resource blocks up to one; `reached` says
-    whether the run got as far as the judge looks.
+    whether the run got as far as the judge looks. A stale evaluation is no score; its age, as part
+    of the budget, is a column where a run has one.
     """
     by = (judge or Judge()).settled(groups)
     settings = varied([run.experiment for runs in groups.values() for run in runs])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["group", *settings, "seed", *_RESULTS])
+    aged = any(by.evaluation(run).age > 0.0 for runs in groups.values() for run in runs)
+    names = [name for name in _RESULTS if aged or name != "evaluation_age"]
+    writer.writerow(["group", *settings, "seed", *names])
     for label, runs in groups.items():
         for run in runs:
             own, f = deciding(run.experiment), run_facts(run)
             results: list[Value] = [f.rounds, f.resource_blocks, f.joules, f.test_accuracy]
-            results += [by.score(run), int(by.reached(run)), f.stopped, f.backend, f.folder]
+            age = by.evaluation(run).age
+            results += [by.score(run), *[age] * aged, int(by.reached(run))]
+            results += [f.stopped, f.backend, f.folder]
             row = [label, *(own.get(key) for key in settings), f.seed, *results]
             writer.writerow(map(_cell, row))
     return text.getvalue()

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airfeel.experiment.readings import column, mean_and_spread
+from airfeel.experiment.readings import column, evaluated_by_all, mean_and_spread
 from airfeel.experiment.reproduce.curves import Curve, Found
-from airfeel.experiment.reproduce.measures import LOOKS, Reach, accuracy
+from airfeel.experiment.reproduce.measures import LOOKS, Reach, accuracy, gain_by_rounds
 from airfeel.experiment.reproduce.paper_claims import CLAIMS, READINGS, Claim
 from airfeel.experiment.reproduce.slots import Uplink
 from airfeel.experiment.runner import Run
@@ -116,7 +116,20 @@ def _reach(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int]) ->
     ended = [w or _ended(run) for w, run in zip(whole, every, strict=True)]
     over, complete = (_settled(claim, every, ends) for ends in (ended, whole))
     shared = min((b for b in blocks if b > 0), default=0.0)
-    return Reach(min(_rounds(run) for run in every), shared, over, complete)
+    rounds, most = min(_rounds(run) for run in every), min(shared, claim.budget or math.inf)
+    return Reach(
+        rounds,
+        shared,
+        over,
+        complete,
+        seen_rounds=_seen("round", every, rounds),
+        seen_blocks=_seen("resource_blocks", [run for run in every if _blocks(run) > 0], most),
+    )
+
+
+def _seen(column: str, runs: Sequence[Run], most: float) -> float:
+    """The most rounds or blocks, up to so many, at which the evaluation of no run is stale."""
+    return evaluated_by_all([(run.columns[column], run.accuracy) for run in runs], most)
 
 
 def _settled(claim: Claim, runs: Sequence[Run], ends: Sequence[bool]) -> bool:
@@ -152,6 +165,7 @@ def _words(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int], re
     if claim.at_blocks or claim.budget:
         of = f" of {claim.budget:.3g}" if claim.budget else ""
         words.append(f"{reach.blocks:.3g}{of} blocks")
+    words += _looked(claim, reach)
     tenth = reach.rounds // 10
     if claim.trend and tenth:
         parts = replace(reach, rounds=tenth), replace(reach, start=reach.rounds - tenth)
@@ -161,6 +175,24 @@ def _words(claim: Claim, teams: Sequence[Sequence[Run]], full: Sequence[int], re
         )
         words.append(f"first tenth {first}, last tenth {last}")
     return "; ".join(words)
+
+
+def _looked(claim: Claim, reach: Reach) -> list[str]:
+    """Where accuracies are compared, if that is not as far as the runs got."""
+    if claim.measure is gain_by_rounds:
+        seen, most, shown = (
+            reach.seen_rounds,
+            float(reach.rounds),
+            f"{reach.seen_rounds:,.0f} rounds",
+        )
+    elif claim.at_blocks and not (claim.budget and reach.over):
+        most = min(reach.blocks, claim.budget or math.inf)
+        seen, shown = reach.seen_blocks, f"{reach.seen_blocks:.3g} blocks"
+    else:
+        return []
+    if math.isnan(seen):
+        return ["no look that is fresh enough, which takes a smaller --eval-every"]
+    return [f"compared at {shown}"] if seen < most else []
 
 
 def sheet(judged: Sequence[Judged], notes: Sequence[str] = ()) -> Sheet:

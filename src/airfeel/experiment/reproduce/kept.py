@@ -37,8 +37,8 @@ def outcome_sheet(stored: Found, curves: dict[str, Curve]) -> Sheet:
 
 
 def _outcome(name: str, run: Run) -> tuple[str, ...]:
-    rounds, accuracy = run.columns["round"], 100.0 * run.columns["test_accuracy"]
-    best, last = np.nanargmax(accuracy), 100.0 * readings.accuracy_at(run.columns)
+    rounds, accuracy = run.columns["round"], 100.0 * run.accuracy
+    best, last = np.nanargmax(accuracy), 100.0 * readings.final_accuracy(run)
     return (
         *(name, str(run.experiment.run.seed), f"{rounds[-1]:,}"),
         f"{run.columns['resource_blocks'][-1]:.3g}",

@@ -13,7 +13,7 @@ from airfeel.experiment.runner import Run
 LOOKS = (
     "An accuracy is the mean of the looks at the test set in the last tenth before the point where "
     "it is read, or the last look before it; all runs of a claim are read at the same point, the "
-    "furthest that all of them have reached."
+    "furthest that all of them have reached and at which each has a look that is at most 5 % old."
 )
 
 
@@ -26,6 +26,8 @@ class Reach:
     over: bool  # it will not move: each is the paper's length, has ended by itself, or is past one
     complete: bool = False  # each is as long as the paper's, or past one at equally many blocks
     start: int = 0  # a mean over rounds begins after this one
+    seen_rounds: float = math.nan  # the most at which the evaluation of no run is stale
+    seen_blocks: float = math.nan
 
 
 Measure = Callable[[Sequence[Run], Reach], float]
@@ -38,13 +40,13 @@ def accuracy(run: Run, column: str, at: float) -> float:
 
 def gain_by_rounds(runs: Sequence[Run], reach: Reach) -> float:
     """Points of accuracy by which the first is ahead of the second after equally many rounds."""
-    first, second = (accuracy(run, "round", reach.rounds) for run in runs)
+    first, second = (accuracy(run, "round", reach.seen_rounds) for run in runs)
     return first - second
 
 
 def gain_by_blocks(runs: Sequence[Run], reach: Reach) -> float:
     """Points by which the first is ahead of the second at equally many resource blocks."""
-    first, second = (accuracy(run, "resource_blocks", reach.blocks) for run in runs)
+    first, second = (accuracy(run, "resource_blocks", reach.seen_blocks) for run in runs)
     return first - second
 
 
@@ -57,7 +59,7 @@ def gain_within(budget: float) -> Measure:
 
     def _end(run: Run, reach: Reach) -> float:
         # A run may end by its round limit before the budget does.
-        return min(budget, _blocks(run)) if reach.over else min(budget, reach.blocks)
+        return min(budget, _blocks(run)) if reach.over else reach.seen_blocks
 
     return measure
 

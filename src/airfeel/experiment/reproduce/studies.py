@@ -14,7 +14,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.figures import RULE, canvas
 from airfeel.experiment.groups import Groups, deciding, flat, peers, unique, varied
 from airfeel.experiment.judge import Judge, budget, ended
-from airfeel.experiment.readings import accuracy_at, column, first_and_last, mean_and_spread
+from airfeel.experiment.readings import column, final_accuracy, first_and_last, mean_and_spread
 from airfeel.experiment.report.maps import Axis, over_settings
 from airfeel.experiment.report.runs import find, read
 from airfeel.experiment.reproduce.curves import essence
@@ -224,7 +224,7 @@ def _starvation_sheet(groups: Groups) -> Sheet:
                 f"{first:.1f}",
                 f"{last:.1f}",
                 f"{np.mean([100 * (h == 0).mean() for h in heard]):.0f} %",
-                f"{np.mean([100 * accuracy_at(run.columns) for run in runs]):.1f}",
+                f"{np.mean([100 * final_accuracy(run) for run in runs]):.1f}",
                 f"{np.mean([run.columns['resource_blocks'][-1] for run in runs]):.3g}",
                 ", ".join(sorted({ended(r) for r in runs})),
             )
