@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
     {"errors", "ranges", "version", "kernel_cache", "kernel_sources"},
+    {"factories"},
     {"types", "catalogue", "arrays", "prebuilt"},
     {"entries"},
     {"streams", "catalogues", "compiled", "segments", "bits", "handed"},

@@ -10,11 +10,13 @@ import difflib
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from airfeel.errors import QUOTED, BadInput, quote, reason, shorten
+from airfeel import factories
+from airfeel.errors import QUOTED, BadInput, quote, shorten
+from airfeel.factories import Factory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter  # imported where it is needed: names are listed without it
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 Table = dict[str, Any]  # settings as TOML has them
 Value = bool | int | float | str | list[Any] | tuple[Any, ...] | Table | None  # of one of them
 Choice = str | Table  # a name, or a table with a name and settings
-Factory = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -69,31 +70,23 @@ class Catalogue(Mapping[str, Entry]):
     def find(self, name: str, key: str = "") -> Factory:
         """The factory that a name stands for; `key` is the setting to blame if it is another."""
         key = key or self.key
-        where = self[name].where if name in self else name
-        module, _, attribute = where.partition(":")
-        if not attribute:
+        if name in self:
+            return factories.imported(self[name].where, f"{key} = {quote(name)}")
+        if ":" not in name[:-1]:
             legal = ", ".join(self)
             hint = suggestion(name, self) or _own_file(name)
             raise BadInput(
                 f"{key} = {quote(name)}: must be one of {legal}, or module:factory{hint}"
             )
-        try:
-            factory = getattr(importlib.import_module(module), attribute)
-        except (Exception, SystemExit) as error:  # a module can raise anything
-            plain = module.removesuffix(".py").removeprefix("./").replace("/", ".")
-            hint = f"; did you mean '{plain}:{attribute}'?" if plain != module else ""
-            why = f"cannot be imported ({_why(error)}){hint}"
-            raise BadInput(f"{key} = {quote(name)}: {why}") from error
-        if not callable(factory):
-            raise BadInput(f"{key} = {quote(name)}: must name something that can be called")
-        return factory
+        protocol = _found(self.makes) if self.makes else None
+        return factories.load(name, f"{key} = {quote(name)}", protocol)
 
     def settings(self, name: str) -> dict[str, inspect.Parameter]:
         """The parameters of a part's factory, those that the name fixes aside."""
         fixed = self[name].fixed if name in self else {}
         try:
             parameters = inspect.signature(self.find(name)).parameters
-        except ValueError:  # of a builtin: it can be called, but does not say how
+        except (TypeError, ValueError):  # it can be called, but does not say how
             return {}
         return {k: p for k, p in parameters.items() if k not in fixed}
 
@@ -122,7 +115,9 @@ class Catalogue(Mapping[str, Entry]):
         except BadInput:
             raise
         except (Exception, SystemExit) as error:  # a factory too
-            raise BadInput(f"{key} = {quote(name)}: cannot be made ({_why(error)})") from error
+            raise BadInput(
+                f"{key} = {quote(name)}: cannot be made ({factories.why(error)})"
+            ) from error
         if self.makes:
             self._check_part(part, f"{key} = {quote(name)}")
         return part
@@ -134,25 +129,20 @@ class Catalogue(Mapping[str, Entry]):
             lacks = [n for n in vars(protocol) if not n.startswith("_") and not hasattr(part, n)]
             more = f", which has no {', '.join(lacks)}" if lacks else ""
             raise BadInput(f"{blame}: must make a {wanted}, made {type(part).__name__}{more}")
-        asked = _called_with(protocol)
-        try:
-            inspect.signature(part).bind(
-                *(p.name for p in asked if p.kind is not p.KEYWORD_ONLY),
-                **{p.name: None for p in asked if p.kind is p.KEYWORD_ONLY},
-            )
-        except TypeError as error:
-            if asked:
-                words = ", ".join(p.name for p in asked)
-                told = f"made {type(part).__name__}, which cannot be called with ({words})"
-                raise BadInput(f"{blame}: must make a {wanted}, {told}") from error
-        except ValueError:  # of a builtin: it does not say how it is called
-            pass
+        asked = factories.called_with(protocol)
+        if asked and not factories.binds(part, asked):
+            words = ", ".join(p.name for p in asked)
+            told = f"made {type(part).__name__}, which cannot be called with ({words})"
+            raise BadInput(f"{blame}: must make a {wanted}, {told}")
 
     def _itself(self, name: str, parameter: str) -> str:
         """Whether a part was named where its factory is wanted."""
-        if not self.makes or parameter not in {p.name for p in _called_with(_found(self.makes))}:
+        if not self.makes or parameter not in self._called_with():
             return ""
         return "; what is named must make the part, as a dataclass does, not be the part itself"
+
+    def _called_with(self) -> set[str]:
+        return {p.name for p in factories.called_with(_found(self.makes))}
 
     def field_types(self, name: str) -> Table:
         """The type of each setting of a part, ranges and help among its annotations."""
@@ -160,15 +150,8 @@ class Catalogue(Mapping[str, Entry]):
         return {k: hints.get(k, Any) for k in self.settings(name)}
 
 
-def _called_with(protocol: type) -> list[inspect.Parameter]:
-    """The parameters with which a part is called; none where it is not."""
-    call = vars(protocol).get("__call__")
-    asked = list(inspect.signature(call).parameters.values())[1:] if call else []
-    return [] if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in asked) else asked
-
-
 def _found(where: str) -> Any:
-    """The Protocol that is told as text, imported when a part is made."""
+    """What is named as module:name, imported when it is needed."""
     module, _, attribute = where.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -190,13 +173,6 @@ def _own_file(name: str) -> str:
     if os.path.isfile(f"{stem}.py"):
         return f"; {stem}.py has factories, such as '{stem}:NAME'"
     return f"; did you mean 'file:{name}'?" if name.endswith(".npz") else ""
-
-
-def _why(error: BaseException) -> str:
-    """What went wrong in code that may be a user's."""
-    if isinstance(error, ImportError | AttributeError | ValueError | TypeError):
-        return reason(error)
-    return f"{type(error).__name__}: {reason(error)}"
 
 
 def _split(choice: Choice, key: str) -> tuple[str, Table]:

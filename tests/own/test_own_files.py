@@ -50,7 +50,7 @@ def played(*overrides):
         ("scheme.name=mine_too", "mine_too.py has factories, such as 'mine_too:NAME'"),
         ("scheme.name=./mine_too.py", "mine_too.py has factories, such as 'mine_too:NAME'"),
         ("scheme.name=mine_too.py:build", "did you mean 'mine_too:build'?"),
-        ("scheme.invite=parts_too:Alone", "made Alone, which cannot be called with (turn, fading)"),
+        ("scheme.invite=parts_too:Alone", "Alone cannot be called with (turn, fading)"),
         ('radio.meters=["parts_too:Bare"]', "must make a Meter, made Bare, which has no columns"),
         ("radio.meters=parts_too:Bare", "must be a list"),
         ("radio.fading=parts_too:itself", "must make the part, as a dataclass does, not be the"),

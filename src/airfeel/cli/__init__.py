@@ -162,7 +162,6 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Entry point: bad input is one line on stderr and exit code 2."""
-    sys.path.insert(0, "")  # a user's module:factory may lie in the current folder
     warnings.showwarning = _say
     for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
         if isinstance(stream, TextIOWrapper):

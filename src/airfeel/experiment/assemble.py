@@ -25,6 +25,7 @@ from airfeel.errors import quote
 from airfeel.experiment.evaluations import BEFORE
 from airfeel.experiment.rows import ROUND_COLUMNS
 from airfeel.experiment.sections import SchemeChoice
+from airfeel.factories import Factory, why
 from airfeel.schemes import Settings
 from airfeel.schemes.equip import equip
 from airfeel.schemes.noted import Noted
@@ -62,7 +63,7 @@ def assemble(
             f"scheme.name = {quote(chosen.name)}: must take Settings ({error})"
         ) from error
     options = Noted(settings.options)
-    scheme = factory(dataclasses.replace(settings, options=options))
+    scheme = _made(factory, dataclasses.replace(settings, options=options), chosen.name)
     if options.unread:
         unread = f"scheme.options.{sorted(options.unread)[0]}"
         warnings.warn(f"{unread}: is not read by {quote(chosen.name)}", stacklevel=2)
@@ -88,6 +89,16 @@ def assemble(
     scheme = equip(scheme)
     _unique_columns(scheme)
     return scheme
+
+
+def _made(factory: Factory, settings: Settings, name: str) -> Any:
+    """What a scheme's factory makes; whatever it raises is one line that names the scheme."""
+    try:
+        return factory(settings)
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"scheme.name = {quote(name)}: cannot be made ({why(error)})") from error
 
 
 def _placed(before: Any, name: str, catalogue: Catalogue, choice: Choice, facts: Table) -> Any:

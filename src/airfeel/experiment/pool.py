@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from airfeel.catalogue import Table
 from airfeel.experiment.compare import run_missing
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.forks import context
+from airfeel.experiment.forks import context, safe_path
 from airfeel.experiment.load import experiment
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -119,7 +119,8 @@ class Pool:
     def _hire(self) -> Worker:
         here, there = context().Pipe()
         process = context().Process(target=_work, args=(there, dict(os.environ)), daemon=True)
-        process.start()
+        with safe_path():
+            process.start()
         there.close()
         self._all.append(Worker(process, here))
         return self._all[-1]
