@@ -1,7 +1,9 @@
 """Shapes and types in signatures are executed in every test; being slow is no failure."""
 
+import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 from typecheck import install
@@ -17,3 +19,9 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory):
+    """Keys of users are kept in a folder of the tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))

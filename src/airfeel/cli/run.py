@@ -53,6 +53,14 @@ def resume(
             "digits change, and summary.json says so.",
         ),
     ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Import module:factory although it is not known that you began this run with "
+            "the files that are here.",
+        ),
+    ] = False,
 ) -> None:
     """Go on with a run that was stopped, killed or cut off.
 
@@ -66,6 +74,7 @@ def resume(
             displays(),
             signals=signals,
             allow_other_backend=allow_other_backend,
+            trust=trust,
         )
     typer.echo(f"results in {folder}")
 

@@ -8,11 +8,10 @@ from airfeel.experiment import groups
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge
-from airfeel.experiment.load import load_stored
 from airfeel.experiment.runner import Run, Watcher, go_on, run
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import fingerprint
-from airfeel.experiment.stored import check_same, open_run
+from airfeel.experiment.stored import check_same, open_run, settings
 from airfeel.types import BadInput
 
 
@@ -74,7 +73,7 @@ def run_missing(
     if (folder / "summary.json").is_file():
         return read_run(folder, e)
     if (folder / "config.toml").is_file():
-        check_same(load_stored(folder), e, folder)
+        check_same(settings(folder), e, folder)  # nothing that it names is imported
         return go_on(e, folder, watchers, signals)
     return run(e, folder, watchers, signals=signals)
 

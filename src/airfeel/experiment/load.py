@@ -37,11 +37,6 @@ def load(source: str | Path, overrides: Overrides = (), **more: Value) -> Experi
     return experiment(table)
 
 
-def load_stored(folder: Path) -> Experiment:
-    """The experiment of a run's folder; see `stored_table`."""
-    return experiment(stored_table(folder))
-
-
 def stored_table(folder: Path) -> Table:
     """The settings of a run's folder; they are not whole without each section that was written."""
     path = folder / "config.toml"

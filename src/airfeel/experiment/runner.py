@@ -16,10 +16,19 @@ from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.errors import quote, shorten
-from airfeel.experiment import evaluations, nearness, notebook, origin, space, starving
+from airfeel.experiment import (
+    evaluations,
+    nearness,
+    notebook,
+    origin,
+    own_code,
+    space,
+    starving,
+)
 from airfeel.experiment.build import Setup, build, with_data
 from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import load, load_stored
+from airfeel.experiment.load import experiment as made
+from airfeel.experiment.load import load, stored_table
 from airfeel.experiment.loop import Loop, Watcher
 from airfeel.experiment.seals import read_summary
 from airfeel.experiment.signals import Signals
@@ -122,6 +131,7 @@ def resume(
     data: Dataset | None = None,
     signals: Signals | None = None,
     allow_other_backend: bool = False,
+    trust: bool = False,
 ) -> Run:
     """Go on with an unfinished run, to the very result that it would have had uninterrupted.
 
@@ -132,9 +142,11 @@ def resume(
     folder = Path(folder)
     if read_summary(folder):
         raise BadInput(f"{folder}: is complete, there is nothing to resume")
-    experiment = load_stored(folder)
+    table = stored_table(folder)
+    if not trust:
+        own_code.check(folder, table)
     return _carry_out(
-        experiment, folder, watchers, signals or Signals(), data, True, allow_other_backend
+        made(table), folder, watchers, signals or Signals(), data, True, allow_other_backend
     )
 
 
@@ -174,7 +186,7 @@ def _carry_out(
                 here=here,
                 other=other,
                 real=any(isinstance(meter, RealCosts) for meter in setup.scheme.meters),
-                told=setup.facts,
+                told=setup.facts | own_code.signed(e),
             )
             store = stack.enter_context(opened)
             for fault in store.faults:

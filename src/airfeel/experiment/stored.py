@@ -32,17 +32,10 @@ def open_run(folder: Path) -> Run:
     fault = _fault(columns)
     if fault:
         raise BadInput(f"{folder}/rounds.csv: {fault}")
-    return Run(_settings(folder), columns, summary, folder=folder)
+    return Run(settings(folder), columns, summary, folder=folder)
 
 
-def check_same(stored: Experiment, asked: Experiment, folder: Path) -> None:
-    """Refuse a folder of other settings than those asked for."""
-    difference = changed(settings_that_decide(asked), settings_that_decide(stored))
-    if difference:
-        raise BadInput(f"{folder}/config.toml: is not the run that its name says: {difference}")
-
-
-def _settings(folder: Path) -> Experiment:
+def settings(folder: Path) -> Experiment:
     """The settings of a stored run.
 
     Each section is checked on its own: a report imports no user's scheme or model by its
@@ -59,6 +52,13 @@ def _settings(folder: Path) -> Experiment:
         key = ".".join(str(part) for part in first["loc"])
         raise BadInput(f"{folder}/config.toml: {error.title} {key}: {first['msg']}") from error
     return Experiment.model_construct(**sections)
+
+
+def check_same(stored: Experiment, asked: Experiment, folder: Path) -> None:
+    """Refuse a folder of other settings than those asked for."""
+    difference = changed(settings_that_decide(asked), settings_that_decide(stored))
+    if difference:
+        raise BadInput(f"{folder}/config.toml: is not the run that its name says: {difference}")
 
 
 def _fault(columns: dict[str, np.ndarray]) -> str | None:
