@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 import airfeel
+from airfeel.cli import app
 from airfeel.cli.outcome import names, renamed
+from airfeel.experiment.asked import asked
+from airfeel.experiment.compare import folder_of
 from airfeel.experiment.groups import group
 from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.report.live import Watched
@@ -73,3 +77,58 @@ def test_another_name_may_be_given_by_either(compared, old):
         compared.groups, parse_judge("final"), Axis("training.rounds", names=labels)
     )
     assert {text.get_text() for text in figure.legends[0].get_texts()} == {"Mine", "tcs-h"}
+
+
+def folders(home):
+    return sorted(path.name for path in home.glob("runs/*") if path.is_dir())
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "folder"),
+    [
+        ("digits-tcs-h", OWN, "digits-air_only_build-seed0"),
+        ("digits-tcs-h", "top-k", "digits-top-k-seed0"),
+        ("digits-tcs-h", "tcs-h", "digits-tcs-h-seed0"),
+        ("mine.toml", "top-k", "mine-top-k-seed0"),
+        ("mine.toml", "tcs-h", "mine-seed0"),
+        ("a:b.toml", "tcs-h", "a_b-seed0"),
+    ],
+)
+def test_a_runs_folder_names_the_scheme_that_ran_and_holds_no_colon(home, name, scheme, folder):
+    for file in ("mine.toml", "a:b.toml"):
+        (home / file).write_text('[scheme]\nname = "tcs-h"\n')
+    short = [word for each in SHORT for word in ("--set", each)]
+    told = CliRunner().invoke(app, ["run", name, "--set", f"scheme.name={scheme}", *short])
+    assert told.exit_code == 0, told.output
+    assert folders(home) == [folder]
+
+
+def test_a_comparison_names_the_scheme_that_replaced_a_presets_own(home):
+    more = [f"scheme.name={OWN}", *SHORT]
+    alone = airfeel.compare("digits-tcs-h", overrides=more, out=home / "runs")
+    assert set(alone.groups) == {"air-only"}
+    (folder,) = folders(home)
+    assert folder.startswith("air_only_build-seed0-")
+    both = airfeel.compare(["digits-tcs-h", "digits-qsgd"], overrides=more, out=home / "more")
+    assert set(both.groups) == {"digits-tcs-h/air-only", "digits-qsgd/air-only"}
+    assert not [path.name for path in (home / "more").iterdir() if ":" in path.name]
+
+
+def test_sweeps_over_own_schemes_have_plain_folders(home):
+    (home / "sweep.toml").write_text(
+        f'base = "digits-tcs-h"\n[grid]\n"scheme.name" = ["{OWN}", "top-k"]\n'
+        '"training.rounds" = [2]\n"training.local_steps" = [1]\n'
+    )
+    airfeel.sweep("sweep.toml", home / "runs", workers=1)
+    names = [name.split(",")[0] for name in folders(home)]
+    assert names == ["name=air_only_build", "name=top-k"]
+
+
+def test_folders_of_presets_are_named_as_ever(home):
+    named = asked(["digits-tcs-h"], (), [3])
+    named += asked((), ["tcs-h", "top-k"], [3]) + asked(["digits-tcs-h", "digits-top-k"], ["obda"])
+    made = [folder_of(home, label, e).name.rpartition("-")[0] for label, e in named]
+    assert made == [
+        *("digits-tcs-h-seed3", "tcs-h-seed3", "top-k-seed3"),
+        *("digits-tcs-h_obda-seed0", "digits-top-k_obda-seed0"),
+    ]

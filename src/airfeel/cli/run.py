@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, cast
 import typer
 
 from airfeel.cli.options import LOUDNESS, DataDir, Set, Source, overrides
+from airfeel.experiment.asked import run_name
 from airfeel.experiment.load import load
 from airfeel.experiment.signals import Interrupted, Signals
 
@@ -34,7 +35,9 @@ def run(
     from airfeel.experiment import runner  # PyTorch: only once the settings are legal
     from airfeel.experiment.loggers import TensorBoard
 
-    folder = out or _free(Path("runs") / f"{Path(source).stem}-seed{experiment.run.seed}")
+    folder = out or _free(
+        Path("runs") / f"{run_name(source, experiment)}-seed{experiment.run.seed}"
+    )
     with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
         watchers: list[Watcher] = [*displays()]
         if tensorboard:

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from airfeel.experiment import groups
+from airfeel.experiment.asked import as_folder
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge
@@ -54,7 +55,7 @@ def evaluated_at(
 
 def folder_of(out: Path, label: str, e: Experiment) -> Path:
     """Where a run of these settings belongs: named by label, seed and fingerprint."""
-    return out / f"{label.replace('/', '_')}-seed{e.run.seed}-{fingerprint(e)}"
+    return out / f"{as_folder(label)}-seed{e.run.seed}-{fingerprint(e)}"
 
 
 def run_missing(

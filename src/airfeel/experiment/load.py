@@ -37,6 +37,13 @@ def load(source: str | Path, overrides: Overrides = (), **more: Value) -> Experi
     return experiment(table)
 
 
+def scheme_of(source: str | Path) -> str:
+    """Return the scheme that a source names, before any override."""
+    section = _table(source).get("scheme", {})
+    name = section.get("name") if isinstance(section, dict) else None
+    return str(name or SECTIONS["scheme"].model_fields["name"].default)
+
+
 def stored_table(folder: Path) -> Table:
     """The settings of a run's folder; they are not whole without each section that was written."""
     path = folder / "config.toml"
