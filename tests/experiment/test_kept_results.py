@@ -1,5 +1,6 @@
 """What results/ says of the paper's curves is what its rows hold."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -53,3 +54,38 @@ def test_the_claims_that_are_kept_are_those_that_the_rows_give(which, rows, page
     assert (tmp_path / f"claims-{which}.md").read_text("utf-8") == (RESULTS / page).read_text(
         "utf-8"
     )
+
+
+NOTE = "tuned on test images with one seed; to be run again."
+BENCHMARKS = [
+    path for path in sorted(RESULTS.rglob("*.md")) if path.read_text("utf-8").startswith("# League")
+]
+SUMMARIES = {  # pages that show numbers of the benchmarks in a folder
+    "results/README.md": "",
+    "results/backlog/README.md": "backlog",
+    "results/sun/README.md": "sun",
+    "experiments/backlog/results-head.md": "backlog",
+    "docs/schemes.md": "",
+    "docs/backlog.md": "",
+}
+
+
+def tuned_on_test(page):
+    """Whether the settings of a benchmark's kept page were chosen on the test set."""
+    name = "tuning.csv" if page.name == "league.md" else f"{page.stem}-tuning.csv"
+    path = page.with_name(name)
+    rows = csv.DictReader(path.read_text("utf-8").splitlines()) if path.is_file() else ()
+    return any(row["accuracies"] and not row.get("validation") for row in rows)
+
+
+@pytest.mark.parametrize("page", BENCHMARKS, ids=lambda p: str(p.relative_to(RESULTS)))
+def test_a_kept_benchmark_says_where_it_was_tuned_on_test_images(page):
+    assert (NOTE in page.read_text("utf-8").lower()) == tuned_on_test(page)
+
+
+@pytest.mark.parametrize("page", SUMMARIES)
+def test_a_page_on_benchmarks_says_where_they_were_tuned_on_test_images(page):
+    below = [path for path in BENCHMARKS if path.is_relative_to(RESULTS / SUMMARIES[page])]
+    assert below
+    text = (RESULTS.parent / page).read_text("utf-8").lower()
+    assert (NOTE in text) == any(map(tuned_on_test, below))
