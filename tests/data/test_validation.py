@@ -14,7 +14,7 @@ from airfeel.catalogues import PARTITIONS
 from airfeel.cli import app
 from airfeel.data import from_arrays
 from airfeel.data.validation import held_out
-from airfeel.experiment.build import build
+from airfeel.experiment.build import build, build_radio
 from airfeel.experiment.deciding import as_toml
 from airfeel.experiment.load import load
 from airfeel.experiment.standing import unlike
@@ -116,6 +116,13 @@ def test_shares_that_split_nothing_are_refused(share, words):
     assert "\n" not in str(caught.value)
 
 
+def test_where_devices_are_trained_elsewhere_a_split_is_refused():
+    e = small(data={"validation": 0.25})
+    setup = build(e)
+    with pytest.raises(BadInput, match=r"data\.validation = 0\.25: must be 0 where devices are"):
+        build_radio(e, setup.world.model, setup.scheme.learn)
+
+
 def test_a_comparison_says_what_it_is_evaluated_on(tmp_path):
     more = ["--set", "training.rounds=2", "--set", "training.local_steps=1"]
     more += ["--set", "data.validation=0.2", "--out", str(tmp_path)]
@@ -123,6 +130,9 @@ def test_a_comparison_says_what_it_is_evaluated_on(tmp_path):
     assert told.exit_code == 0, told.output
     text = " ".join(told.output.split())
     assert "held-out training samples (data.validation = 0.2), not of the test set" in text
+    assert "Settings were not tuned per scheme." in text
+    (_, untuned) = json.loads((tmp_path / "summary.json").read_text())["notes"]
+    assert untuned == "Settings were not tuned per scheme."
     (folder,) = tmp_path.glob("tcs-h*")
     assert json.loads((folder / "summary.json").read_text())["evaluated_on"] == "validation"
 

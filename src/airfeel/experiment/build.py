@@ -141,6 +141,11 @@ def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
             f"training.weights = {e.training.weights!r}: must be 'equal' where devices are trained "
             "elsewhere, how many samples they have is not known here"
         )
+    if e.data.validation:
+        raise BadInput(
+            f"data.validation = {e.data.validation}: must be 0 where devices are trained "
+            "elsewhere, their samples are not known here"
+        )
     world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
     streams = Streams(e.run.seed)
     return Setup(world, _scheme(e, world, learn, streams)[0], streams)
