@@ -1,9 +1,11 @@
 """The pages stay true: links lead to files, and NOTATION.md names code where it stands."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
@@ -64,3 +66,13 @@ def test_notation_names_the_file_in_which_the_code_stands(row):
     file = PACKAGE / row[-1].strip("`")
     word = re.search(r"`([\w.]+)`", row[1])[1].rpartition(".")[2]
     assert re.search(rf"\b{word}\b", file.read_text("utf-8")), f"{file}: {word}"
+
+
+def test_the_citation_file_cites_this_software_and_refers_to_the_paper():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert (cited["type"], cited["version"]) == ("software", version)
+    assert "preferred-citation" not in cited  # it would be cited in place of the software
+    assert [paper["identifiers"][0]["value"] for paper in cited["references"]] == [
+        "arXiv:2202.08420"
+    ]

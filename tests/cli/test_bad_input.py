@@ -41,6 +41,11 @@ SET = [
     ("radio.fading=fog", "radio.fading = 'fog'"),
     ("radio.fading=trace", "radio.trace"),
     ("radio.trace=h.npy", "radio.trace"),
+    (
+        "training.learning_rate=cosine",
+        """a table: {name = "cosine", start = 0.05, rounds = 100}""",
+    ),
+    ("radio.power_scalar=mine:Warm", """a table: {name = "mine:Warm"}"""),
     ("radio.alpha=0", "radio.alpha = 0"),
     ("radio.power_scalar=true", "radio.power_scalar = True"),
     ("budget.slots=0", "budget.slots = 0"),

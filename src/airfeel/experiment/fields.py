@@ -4,7 +4,16 @@ import math
 import sys
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from inspect import Parameter
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    get_args,
+    get_origin,
+    runtime_checkable,
+)
 
 import tomli_w
 from pydantic import (
@@ -136,7 +145,27 @@ def _numbers_or_series(value: Value) -> float | tuple[float, ...] | Table:
         except BadInput as error:  # of which setting, pydantic knows
             raise ValueError(str(error).partition(": ")[2]) from None
         return _toml(value)
+    if isinstance(value, str) and (value in SERIES or ":" in value):
+        raise ValueError(f"a schedule by name is a table: {_table_of(value)}")
     return _numbers(value)
+
+
+def _plain_type(hint: object) -> object:
+    """The type in an annotated one."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _table_of(name: str) -> str:
+    """An example of the table that names a series, with the settings that it needs."""
+    needed = SERIES.field_types(name) if name in SERIES else {}
+    settings = SERIES.settings(name) if needed else {}
+    numbers = {float: "0.05", int: "100"}
+    given = [
+        f"{key} = {numbers.get(_plain_type(hint), '…')}"
+        for key, hint in needed.items()
+        if settings[key].default is Parameter.empty
+    ]
+    return "{" + ", ".join([f'name = "{name}"', *given]) + "}"
 
 
 # One positive number, or one for each device or round; over rounds also a series by name.
