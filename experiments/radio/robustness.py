@@ -24,7 +24,7 @@ import numpy as np
 
 import airfeel
 from airfeel.experiment.paired import paired
-from airfeel.experiment.readings import accuracy_at
+from airfeel.experiment.readings import evaluated, final_accuracy
 from airfeel.experiment.stored import open_run
 
 ERROR = "csi.error=0.01"
@@ -82,8 +82,8 @@ def row(point, scheme, seed, run, blocks):
         "scheme": scheme,
         "seed": seed,
         "blocks": int(blocks),
-        "accuracy": accuracy_at(run.rounds, blocks),
-        "final": accuracy_at(run.rounds),
+        "accuracy": evaluated(run.rounds["resource_blocks"], run.accuracy, blocks).accuracy,
+        "final": final_accuracy(run),
         "rounds": int(played.sum()),
         "heard": float(heard.mean()) / run.experiment.training.devices,
         "lost": float(lost.sum() / max(heard.sum(), 1)),

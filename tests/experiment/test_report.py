@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from airfeel.cli.report import report
 from airfeel.experiment import record
 from airfeel.experiment.judge import shared
-from airfeel.experiment.readings import accuracy_at, held
+from airfeel.experiment.readings import evaluated, held
 from airfeel.experiment.report import curves, runs
 from airfeel.experiment.report.data import comparison, page_data
 from airfeel.experiment.report.devices import devices
@@ -54,9 +54,8 @@ def made(accuracy, blocks, **more):
 def test_a_held_value_is_the_accuracy_at_that_cost(steps, budget):
     blocks = np.cumsum([0, *(s for s, _ in steps)])
     accuracy = np.array([0.1, *(math.nan if a is None else a for _, a in steps)])
-    columns = {"test_accuracy": accuracy, "resource_blocks": blocks}
     at = held(blocks, accuracy, np.array([float(budget)]))
-    assert at[0] == accuracy_at(columns, budget)
+    assert at[0] == evaluated(blocks, accuracy, budget).accuracy
 
 
 def test_means_and_spreads_over_seeds_end_with_the_first_run():
@@ -84,7 +83,8 @@ def test_long_curves_are_thin_and_still_exact_where_they_are_shown():
     assert all(len(c.x) <= 503 for c in shown.values())
     assert shared(groups) in shown["a"].x
     for curve, one_run in zip(shown.values(), (one, two), strict=True):
-        assert curve.mean.tolist() == [accuracy_at(one_run.columns, x) for x in curve.x]
+        used, known = one_run.columns["resource_blocks"], one_run.accuracy
+        assert curve.mean.tolist() == [evaluated(used, known, x).accuracy for x in curve.x]
 
 
 def test_windows_of_rounds_are_means_of_what_is_known():
