@@ -93,6 +93,17 @@ def swept(tmp_path_factory):
     return folder
 
 
+def test_a_sweep_and_a_report_of_its_runs_draw_the_same_map(source, tmp_path):
+    pytest.importorskip("matplotlib")
+    file, axes = tmp_path / "grid.toml", ("--x", "bits", "--y", "local_sparsity")
+    grid = '"scheme.bits" = [4, 8]\n"scheme.local_sparsity" = [0.1, 0.3]'
+    file.write_text(f'base = "{source}"\nseeds = [0, 1]\n[grid]\n{grid}\n', "utf-8")
+    cli("sweep", file, "--out", tmp_path / "runs", "--workers", 1, *axes)
+    cli("report", tmp_path / "runs", "--out", tmp_path / "report", *axes)
+    drawn = [tmp_path / name / "map-bits-local_sparsity.png" for name in ("runs", "report")]
+    assert drawn[0].read_bytes() == drawn[1].read_bytes()
+
+
 def test_a_tidy_table_has_a_row_per_run_and_a_column_per_setting_that_varies(swept, tmp_path):
     cli("report", swept, "--out", tmp_path, "--judge", "final")
     with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:

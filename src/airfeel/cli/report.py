@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from airfeel.cli.options import Color, JudgeBy, Label, X, Y
+from airfeel.cli.options import JUDGES, Color, Label, X, Y
 from airfeel.cli.outcome import chosen, draw, names, renamed, tell
 from airfeel.experiment.judge import parse_judge
 from airfeel.experiment.report.maps import resolved
@@ -24,7 +24,12 @@ def report(
         list[str] | None,
         typer.Option(help="html (a page), or pdf, svg, png, pgf (figures); may be repeated."),
     ] = None,
-    judge: JudgeBy = "blocks",
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help=f"{JUDGES} Left out: blocks; final with --x, as in a sweep."
+        ),
+    ] = None,
     label: Label = None,
     x: X = None,
     y: Y = None,
@@ -32,7 +37,8 @@ def report(
     open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Report on runs from their stored rows: a page, figures for a paper, and tables."""
-    by, labels, console = parse_judge(judge), names(label), Console()
+    by = parse_judge(judge or ("blocks" if x is None else "final"))
+    labels, console = names(label), Console()
     axis = chosen(x, y, color, labels)
     groups, spare = load(runs)
     groups = renamed(groups, labels)
