@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,25 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "run"
     airfeel.run(settings(), folder)
     return content(folder)
+
+
+def test_rows_of_an_older_version_are_refused_in_one_line(tmp_path):
+    """Of a scheme whose components keep nothing, so that its checkpoint has no names to refuse."""
+    e = settings("fedavg", rounds=8)
+    folder = interrupted(tmp_path / "r", 4, e)
+    found, _ = checkpoint.newest(folder)
+    assert not found.state.carry
+    table = [line.split(",") for line in (folder / "rounds.csv").read_text().splitlines()]
+    place = table[0].index("energy_total")
+    text = "".join(",".join(row[:place] + row[place + 1 :]) + "\n" for row in table)
+    (folder / "rounds.csv").write_text(text)
+    checkpoint.write(folder, replace(found, bytes=found.bytes | {"rounds.csv": len(text)}, sums={}))
+    with pytest.raises(BadInput) as refused:
+        airfeel.resume(folder)
+    assert str(refused.value) == (
+        "rounds.csv: is of an older version, without the column 'energy_total'; "
+        "remove the checkpoints to start over"
+    )
 
 
 def interrupted(folder, rows, e=None):

@@ -23,7 +23,7 @@ from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
 from airfeel.experiment.summary import End, Facts, summarise
 from airfeel.round import play_round, start
-from airfeel.types import Reason, Report, State, Turn, World
+from airfeel.types import BadInput, Reason, Report, State, Turn, World
 
 _LOSSES = 3  # in a row, without a checkpoint in between, that a run survives
 
@@ -97,9 +97,17 @@ class Loop:
         """The state to begin with: the checkpoint's, or that of round 0."""
         saved = self.store.found if self.store else self.safe
         if self.store:
-            path = self.store.folder / "rounds.csv"
-            self.written = rows.read_rows(path) if saved else []
+            self.written = rows.read_rows(self.store.folder / "rounds.csv") if saved else []
+            self._refuse_older()
         return self.again(engine, saved) if saved else self.start(engine)
+
+    def _refuse_older(self) -> None:
+        """Refuse rows of an older version, whose columns are others."""
+        names = [*rows.ROUND_COLUMNS, *self.setup.scheme.columns]
+        lacking = [name for name in names if self.written and name not in self.written[0]]
+        if lacking:
+            older = f"rounds.csv: is of an older version, without the column {lacking[0]!r}"
+            raise BadInput(f"{older}; remove the checkpoints to start over")
 
     def again(self, engine: Keeper, saved: Checkpoint) -> State:
         """The state of a checkpoint, with everything where it was."""
