@@ -75,6 +75,48 @@ def top_two(x, spoke):
     return said, Delivery(spoke)
 
 
+@pytest.mark.parametrize("masking", [True, False])
+def test_dgc_keeps_the_rest_of_values_that_were_sent_in_part(masking):
+    """v loses c·v where the share c was sent; u stops there for any c above 0, if it is masked."""
+    support, memory = [0, 3, 5], Dgc(momentum=0.5, masking=masking)
+    share = np.array([[1.0, 0.25, 0.0], [0.5, 1.0, 0.0]])
+    held = {name: torch.zeros(2, 6, dtype=torch.float64) for name in memory.buffers}
+    u, v, rng = np.zeros((2, 6)), np.zeros((2, 6)), np.random.default_rng(3)
+    for spoke in ([True, True], [True, False], [True, True]):
+        delta = torch.from_numpy(rng.standard_normal((2, 6)))
+        x = torch.empty_like(delta)
+        memory.compensate(delta, held, np.arange(2), x)
+        said = shared_values(x, torch.tensor(support))
+        delivery = Delivery(np.array(spoke), share)
+        rows = memory.changes(said, delivery)
+        memory.remember(x, said, delivery, rows, held, rows)
+        for n in np.flatnonzero(spoke):
+            u[n] = 0.5 * u[n] + delta[n].numpy()
+            v[n] += u[n]
+            for i, c in zip(support, share[n], strict=True):
+                v[n][i] *= 1.0 - c
+                u[n][i] *= 0.0 if masking and c > 0.0 else 1.0
+        np.testing.assert_allclose(held["memory"], v, atol=1e-12)
+        np.testing.assert_allclose(held["momentum"], u, atol=1e-12)
+
+
+def shared_values(x, support):
+    """What devices say who send their values on a mask as they are, one on each sub-channel."""
+    n, none = len(x), x[:, :0]
+    common, ones = x.index_select(1, support), np.ones(n)
+    return Said(
+        devices=np.arange(n),
+        finite=ones > 0.0,
+        agreed=Agreed(support),
+        common=common,
+        index=none.long(),
+        value=none,
+        bits=0.0 * ones,
+        energy=common.numpy() ** 2,
+        loss=0.0 * ones,
+    )
+
+
 def test_a_clip_bounds_each_devices_update():
     memory = Dgc(momentum=0.0, clip=2.0, devices=4)
     delta = torch.tensor([[3.0, 4.0], [0.3, 0.4], [float("inf"), 1.0]], dtype=torch.float64)

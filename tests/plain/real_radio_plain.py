@@ -152,6 +152,8 @@ def packet(power, believed_gain, met_gain, s):
 
 
 def bits(snr, s):
+    if s["table"] is None:
+        return math.log2(1.0 + snr)
     best = 0.0
     for least, each in s["table"]:
         if snr >= least:

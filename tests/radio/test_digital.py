@@ -5,8 +5,9 @@ import pytest
 
 from airfeel.radio.allocators.paper import Paper
 from airfeel.radio.digital import divide
+from airfeel.radio.packets import attempts
 from airfeel.radio.power import rates
-from airfeel.types import Fading
+from airfeel.types import Fading, Link, Plan
 
 PAPER = Paper()
 
@@ -35,6 +36,29 @@ def test_slots_are_those_of_the_slowest():
     assert found.slots == int(np.ceil(100.0 / found.rate.min()))
     np.testing.assert_allclose(found.power.sum(axis=1), 1.0)
     assert (found.batch == 0).all()
+
+
+@pytest.mark.parametrize("gap", [1.0, 1.5])
+def test_a_margin_at_capacity_is_planned_as_so_much_more_noise(gap):
+    """Assignment, water-filling, rates and slots; what a channel bears has no margin."""
+    gain = np.random.default_rng(1).rayleigh(size=(3, 5))
+    power, bits, who = np.array([0.5, 1.0, 2.0]), np.full(3, 60.0), np.arange(3)
+    link = Link(gap=gap, margin=2.0)
+    careful = Fading(gain, 0.3, truth=gain / np.sqrt(1.9), link=link)
+    found = divide(who, power, careful, bits, PAPER)
+    noisier, bold = (divide(who, power, Fading(gain, 0.3 * f), bits, PAPER) for f in (2 * gap, gap))
+    np.testing.assert_array_equal(found.owner, noisier.owner)
+    for name in ("power", "rate", "own_slots"):
+        np.testing.assert_allclose(getattr(found, name), getattr(noisier, name), rtol=1e-12)
+    assert np.abs(found.power - bold.power).max() > 1e-3
+    blank = np.zeros(3)
+    plan = Plan(
+        *(blank == 0.0, (), found.batch, found.owner, found.power, found.rate),
+        *(0, found.slots, 0.0, blank, blank),
+    )
+    assert not attempts(careful, plan)[1].any()  # 1.9 times weaker, with a margin of 2
+    weaker = Fading(gain, 0.3, truth=gain / np.sqrt(2.1), link=link)
+    assert attempts(weaker, plan)[1].all()
 
 
 def test_more_devices_than_channels_speak_in_batches_strongest_first():

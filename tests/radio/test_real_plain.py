@@ -25,6 +25,11 @@ SPEC.loader.exec_module(plain)
 CASES = {
     "two lanes": {},
     "one lane": {"link": {"analog": "real"}},
+    "both ages": {"csi": {"age_air": 2e-3, "age_digital": 6e-3}},
+    "an age of the air alone": {"csi": {"age_air": 6e-3, "age_digital": 0.0}},
+    "a margin at capacity": {"link": {"rates": "capacity", "margin_db": 3.0}},
+    "cut peaks": {"hardware": {"peak_power": 2e-5}},
+    "cut by converters": {"hardware": {"dac_bits": 4, "adc_bits": 5, "loading": 1.0}},
     "sub-carriers": {"link": {"subcarriers": 3, "cp_seconds": 1e-6}, "sync": {"debias": True}},
 }
 
@@ -53,6 +58,8 @@ def test_a_round_with_everything_on_equals_the_plain_reading(case):
         values[d], share, cost = plain.sent(x, heard[d], s["omega"][d], s)
         assert np.allclose(share, seen["delivery"].share[rows[d]].numpy(), atol=1e-9)
         assert cost == pytest.approx(next(spent), rel=1e-9)
+    cut = (part := seen["delivery"].share[rows_of(said, plan)].numpy()) > 0.0
+    assert (part[cut] < 1.0 - 1e-9).any() == (case == "cut peaks")
     noise = turn.rng("air").standard_normal(said.common.shape[1])
     wanted = np.array(plain.read(values, h, heard, off, noise, s))
     silent = ~plan.heard[plan.active].any(axis=0)
@@ -65,6 +72,11 @@ def test_a_round_with_everything_on_equals_the_plain_reading(case):
         assert (often, gone) == (tries[d], lost[d])
     assert plan.active.any()
     assert (plan.batch >= 0).any()
+
+
+def rows_of(said, plan):
+    """Rows of the devices that send something over the air."""
+    return np.flatnonzero(plan.active[said.devices])
 
 
 def settings(e, seen):
@@ -101,5 +113,5 @@ def settings(e, seen):
         "scalar": seen["plan"].scalar,
         "margin": 10 ** (e.link.margin_db / 10),
         "transmissions": e.link.transmissions,
-        "table": mcs_table(),
+        "table": mcs_table() if e.link.rates == "mcs" else None,
     }

@@ -27,6 +27,7 @@ CASES = {
     "few-slots": {"scheme": {"options": {"slots": 8}}},
     "best": {"scheme": {"options": {"best": True}}},
     "batches": {"radio": {"subchannels": 3}, "scheme": {"options": {"slots": 40}}},
+    "batches-in-few-slots": {"radio": {"subchannels": 3}, "scheme": {"options": {"slots": 12}}},
     "in-turn": {"scheme": {"invite": "round-robin"}},
     "iq": {"link": {"analog": "iq"}},
     "one-starves": {"radio": {"mean_gain": [1.0, 1.0, 1e-9, 1.0, 1.0, 1.0]}},
@@ -81,7 +82,9 @@ def test_a_run_is_that_of_the_plain_reading(paper, case):
     """Who is asked, grants, updates, memories, bits, slots and energy of every round."""
     setup = build(small("d-dsgd", **CASES[case]))
     world, learn, m = setup.world, setup.scheme.learn, setup.world.subchannels
-    window = {"few-slots": 8, "batches": 40, "iq": 4}.get(case, math.ceil(51 / m))
+    window = {"few-slots": 8, "batches": 40, "batches-in-few-slots": 12, "iq": 4}.get(
+        case, math.ceil(51 / m)
+    )
     memory, everyone = np.zeros((6, 102)), np.arange(6)
     half = 0.5 if case == "real" else 1.0
     samples = [len(own) if case == "by-samples" else 1 for own in world.shards]
@@ -97,6 +100,7 @@ def test_a_run_is_that_of_the_plain_reading(paper, case):
             turn, everyone, setup.streams.uniform("batch", turn.round, everyone, learn.dice)
         )
         sent, counts, total, room = [], [], 0.0, window // max(len(owners), 1)
+        assert (len(owners) > 1) == case.startswith("batches")
         for n in range(6):
             q = plain.most_entries(102, half * rate[n] * room)
             if n not in who:
@@ -115,6 +119,8 @@ def test_a_run_is_that_of_the_plain_reading(paper, case):
             assert slots <= room
             assert report.costs.energy[n] == pytest.approx(slots * power[n].sum(), rel=1e-9)
         np.testing.assert_allclose(kept, memory, rtol=1e-9, atol=1e-12)
+        if case == "batches-in-few-slots":  # the slots of a batch decide, not the size of the model
+            assert 0 < min(np.count_nonzero(row) for row in sent) < 102 // 4
         if sent:
             mean = plain.mean(sent, counts)
             np.testing.assert_allclose(after.update, mean, rtol=1e-9, atol=1e-12)
