@@ -12,7 +12,7 @@ from airfeel.catalogue import Catalogue
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
 FLOORS = [
-    {"errors", "ranges", "version", "kernel_cache", "kernel_sources"},
+    {"errors", "ranges", "version", "regular", "kernel_cache", "kernel_sources"},
     {"factories"},
     {"types", "catalogue", "arrays", "prebuilt"},
     {"entries"},

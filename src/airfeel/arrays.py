@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airfeel import regular
 from airfeel.errors import BadInput, reason
 
 _NPY = b"\x93"  # how .npy files begin
@@ -17,7 +18,7 @@ def read_npy(path: Path, blame: str) -> np.ndarray:
     """
     try:
         with np.errstate(over="ignore"):  # of a shape that no file can hold
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(regular.check(path), mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.ndarray):
             raise ValueError("it holds several arrays, an .npz file")
     except Exception as error:  # a header is Python text, and can raise anything
@@ -49,7 +50,7 @@ def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
     most: bytes that it may unpack to; the zip format's own sizes are held to while it is read.
     """
     try:
-        with path.open("rb") as stream:
+        with regular.opened(path) as stream:
             _check_size(path, blame, most)
             if not zipfile.is_zipfile(stream) and stream.seek(0) == 0 and stream.read(1) != _NPY:
                 raise ValueError("it is neither that nor .npy; numpy.savez writes such files")

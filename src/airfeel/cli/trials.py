@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from airfeel import regular
 from airfeel.cli.options import LOUDNESS
 from airfeel.cli.run import displays
 from airfeel.experiment import groups
@@ -84,7 +85,7 @@ def _state(work: Sweep, trial: Trial) -> str:
         return "done"
     if trial.folder in work.running:
         rounds = trial.folder / "rounds.csv"
-        played = rounds.read_bytes().count(b"\n") - 2 if rounds.exists() else 0
+        played = regular.data(rounds).count(b"\n") - 2 if rounds.is_file() else 0
         return f"round {max(played, 0)}"
     return "waiting"
 

@@ -19,6 +19,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from airfeel import regular
 from airfeel.data.sources import Item, Layout
 from airfeel.errors import BadInput, reason
 
@@ -79,7 +80,7 @@ def _read_folder(layout: Layout, folder: Path) -> Iterator[tuple[str, bytes]]:
         file = file_of(item, folder)
         if file is None:
             raise BadInput(f"{folder / item.name}: missing; {item.size} bytes expected")
-        with _readable(file), file.open("rb") as stream:
+        with _readable(file), regular.opened(file) as stream:
             data = _read(stream, item, file)
         yield item.name, data
 
@@ -99,11 +100,11 @@ def _read_archive(layout: Layout, path: Path) -> Iterator[tuple[str, bytes]]:
 @contextmanager
 def _open(path: Path) -> Iterator[tarfile.TarFile]:
     """An archive, packed or not, of which no more is unpacked than UNPACKED."""
-    with path.open("rb") as stream:
+    with regular.opened(path) as stream:
         begin = stream.read(8)
     unpack = next((each for magic, each in _PACKED.items() if begin.startswith(magic)), None)
     with (
-        unpack(path) if unpack else path.open("rb") as unpacked,
+        unpack(path) if unpack else regular.opened(path) as unpacked,
         tarfile.open(fileobj=_Counted(unpacked, path), mode="r|") as tar,
     ):
         yield tar

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from airfeel import regular
 from airfeel.experiment import atomic, origin, seals
 from airfeel.experiment.origin import Origin
 from airfeel.types import BadInput, State
@@ -73,7 +74,7 @@ def write(folder: Path, checkpoint: Checkpoint, loose: Iterable[Path] = ()) -> N
 def read(path: Path) -> Checkpoint:
     """The checkpoint in a file; raises Damaged unless it is exactly what was written."""
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(regular.check(path), framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             metadata = file.metadata() or {}
         facts = metadata["facts"]
@@ -133,7 +134,7 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 def known_rows(folder: Path) -> tuple[dict[str, int], dict[str, str]]:
     """Bytes and checksums of the rows that go with the newest checkpoint, empty if unknown."""
     try:
-        with safe_open(folder / NEWEST, framework="np") as file:
+        with safe_open(regular.check(folder / NEWEST), framework="np") as file:
             facts = json.loads((file.metadata() or {})["facts"])
         return facts["bytes"], facts.get("sums", {})
     except (OSError, SafetensorError, KeyError, ValueError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from airfeel import regular
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.pool import Trial
 from airfeel.experiment.rows import Row
@@ -39,7 +40,7 @@ class _Followed:
     def rows(self, path: Path) -> Iterator[Row]:
         """The whole lines that have come since the last look; what was cut off is read again."""
         try:
-            with path.open("rb") as file:
+            with regular.opened(path) as file:
                 self.at = self.at if file.seek(0, 2) >= self.at else 0
                 file.seek(self.at)
                 fresh = file.read()
@@ -88,7 +89,7 @@ class Following:
                 each.row(row)
         if ended:
             self._over.add(folder)
-            summary = json.loads((folder / "summary.json").read_text("utf-8"))
+            summary = json.loads(regular.text(folder / "summary.json"))
             for each in run.shown:
                 each.end(summary)
 
@@ -117,6 +118,6 @@ def _ended(trial: Trial) -> int:
 def _played(trial: Trial) -> int:
     """The last round in the rows of a run that is gone on with; -1 where there is none."""
     try:
-        return (trial.folder / "rounds.csv").read_bytes().count(b"\n") - 2
+        return regular.data(trial.folder / "rounds.csv").count(b"\n") - 2
     except OSError:
         return -1

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64
 
-from airfeel import arrays
+from airfeel import arrays, regular
 from airfeel.errors import BadInput, reason, shorten
 
 
@@ -25,6 +25,6 @@ def read_gains(path: Path) -> Float64[np.ndarray, "N M"]:
 def _table(path: Path, blame: str) -> Float64[np.ndarray, "..."]:
     try:
         with warnings.catch_warnings(action="ignore"):  # of an empty file
-            return np.loadtxt(path, delimiter=",", ndmin=2)
+            return np.loadtxt(regular.check(path), delimiter=",", ndmin=2)
     except (OSError, ValueError, MemoryError) as error:
         raise BadInput(f"{blame}: cannot be read as .npy or .csv ({reason(error)})") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from airfeel import regular
 from airfeel.catalogue import Table, Value, suggestion
 from airfeel.errors import BadInput, quote, reason, shorten
 from airfeel.experiment import named
@@ -50,7 +51,7 @@ def stored_table(folder: Path) -> Table:
     if not path.is_file():
         raise BadInput(f"{folder}: is no run folder, it has no config.toml")
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(regular.text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
     missing = [name for name in _WRITTEN if not isinstance(table.get(name), dict)]
@@ -120,7 +121,7 @@ def read_toml(path: Path) -> Table:
     if named.known(str(path)) and not path.exists():
         raise BadInput(f"{path}: is a preset; must be a TOML file here, which may have it as base")
     try:
-        return parse(path.read_text("utf-8"))
+        return parse(regular.text(path))
     except (OSError, ValueError) as error:
         shown = shorten(str(path))
         if path.suffix == ".npz":

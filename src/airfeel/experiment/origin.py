@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from airfeel import regular
 from airfeel.catalogue import Table, Value
 from airfeel.compress.native import KERNEL as COMPRESS
 from airfeel.experiment.build import Setup
@@ -73,7 +74,7 @@ def from_facts(facts: Table) -> Origin | None:
 def stored_facts(folder: Path) -> Table:
     """What a run's facts.json tells; empty where it cannot be read."""
     try:
-        facts = json.loads((folder / "facts.json").read_text("utf-8"))
+        facts = json.loads(regular.text(folder / "facts.json"))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -18,6 +18,7 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from airfeel import regular
 from airfeel.catalogue import Table, Value
 from airfeel.errors import BadInput, quote
 from airfeel.experiment import origin
@@ -101,7 +102,7 @@ def _source(module: str) -> str:
         path = list(spec.submodule_search_locations or ())
     file = Path(spec.origin or "") if spec and spec.has_location else None
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file else ""
+        return hashlib.sha256(regular.data(file)).hexdigest() if file else ""
     except OSError:
         return ""
 
@@ -113,7 +114,7 @@ def _key() -> bytes | None:
         path = base / "airfeel" / "key"
         if not path.exists():
             _make(path)
-        key, found = path.read_bytes(), path.stat()
+        key, found = regular.data(path), path.stat()
     except (OSError, RuntimeError):  # nowhere to write, or a user without a home
         return None
     others = os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & _OTHERS)

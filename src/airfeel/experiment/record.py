@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int64
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from airfeel import regular
 from airfeel.experiment import atomic
 from airfeel.radio.packets import attempts
 from airfeel.types import BadInput, Fading, Plan, Reason, Report
@@ -74,7 +75,7 @@ def paths(folder: Path) -> list[Path]:
 def read(path: Path) -> Record:
     """A recorded round from its file."""
     try:
-        with safe_open(path, framework="np") as file:
+        with safe_open(regular.check(path), framework="np") as file:
             facts = json.loads(file.metadata()["record"])
             stored = [name for name in _MAYBE if name in file.keys()]  # noqa: SIM118
             arrays = {name: file.get_tensor(name) for name in (*_SHAPES, *stored)}

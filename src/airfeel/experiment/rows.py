@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airfeel import regular
 from airfeel.radio.packets import attempts
 from airfeel.types import BadInput, Reason, Report, State
 
@@ -125,8 +126,7 @@ def read_columns(path: Path, *, growing: bool = False) -> dict[str, np.ndarray]:
     growing: somebody may be writing to it: a last line that has no end yet is left out.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            text = file.read()
+        text = regular.data(path).decode("utf-8")
         end = text.rfind("\n") + 1 if growing else len(text)
         names, *rows = list(csv.reader(io.StringIO(text[:end], newline="")))
     except (OSError, ValueError, csv.Error) as error:

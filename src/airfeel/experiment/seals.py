@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from airfeel import regular
 from airfeel.catalogue import Value
 from airfeel.types import BadInput
 
@@ -29,7 +30,7 @@ def checksum(path: Path, size: int | None = None) -> str:
 
 def _summed(path: Path, size: int | None = None) -> _Sum:
     total, left = hashlib.sha256(), path.stat().st_size if size is None else size
-    with path.open("rb") as file:
+    with regular.opened(path) as file:
         while piece := file.read(min(left, _PIECE)):
             total.update(piece)
             left -= len(piece)
@@ -45,6 +46,8 @@ class Growing:
 
     def __init__(self, path: Path, start: bytes = b"", *, keep: int | None = None) -> None:
         self.path = path
+        if path.exists():
+            regular.check(path)
         if keep is None:
             path.write_bytes(start)
         else:
@@ -102,7 +105,7 @@ def read_summary(folder: Path) -> dict[str, Value]:
     if not path.is_file():
         return {}
     try:
-        summary = json.loads(path.read_text("utf-8"))
+        summary = json.loads(regular.text(path))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
     files = summary.get("files", {}) if isinstance(summary, dict) else None

@@ -22,6 +22,7 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result
 from torch import Tensor
 
+from airfeel import regular
 from airfeel.experiment import checkpoint
 from airfeel.experiment.checkpoint import Checkpoint
 from airfeel.experiment.rows import Row
@@ -137,7 +138,7 @@ class Keeper:
     def _cut(self, size: int, digest: str) -> list[tuple[Row, list[Row]]]:
         """The rows that belong to a checkpoint; what came after is removed."""
         path = self.folder / _BOOKS
-        data = path.read_bytes()[:size]
+        data = regular.data(path)[:size]
         self._digest, self._size = hashlib.sha256(data), size
         if self._digest.hexdigest() != digest:
             raise BadInput(f"{path}: is not what was written; its checksum does not match")

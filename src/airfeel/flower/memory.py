@@ -23,6 +23,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context
 from jaxtyping import Float
 
+from airfeel import regular
 from airfeel.experiment import atomic
 from airfeel.flower.vectors import Layout, checksum, read_update
 from airfeel.types import BadInput
@@ -159,7 +160,7 @@ def _from_context(context: Context) -> Node | None:
 
 
 def _from_file(file: Path) -> Node:
-    with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as found:
+    with np.load(io.BytesIO(regular.data(file)), allow_pickle=False) as found:
         if (wrong := found.zip.testzip()) is not None:
             raise BadInput(f"{wrong}: its checksum does not match")
         return _node(str(found["book"]), {name: found[name] for name in _ARRAYS})

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from airfeel import regular
 from airfeel.experiment import atomic
 from airfeel.experiment.league.rules import League, Point
 from airfeel.types import BadInput
@@ -123,7 +124,7 @@ def _spelled(point: Point) -> str:
 
 def _rows(path: Path) -> list[Tried]:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with io.TextIOWrapper(regular.opened(path), encoding="utf-8", newline="") as file:
             return [
                 Tried(
                     row["contender"],

@@ -1,6 +1,7 @@
 """What each device spent and how often it was heard, from devices.csv, read row by row."""
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from airfeel import regular
 from airfeel.experiment.readings import column
 from airfeel.experiment.runner import Run
 from airfeel.types import BadInput, Reason
@@ -56,7 +58,7 @@ def _totals(folder: Path, devices: int) -> tuple[Float[Array, "N"], Int[Array, "
     energy, count = [0.0] * devices, [[0] * len(place) for _ in range(devices)]
     path = folder / "devices.csv"
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with io.TextIOWrapper(regular.opened(path), encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             head = next(reader)
             d, r, e = (head.index(name) for name in ("device", "reason", "energy"))

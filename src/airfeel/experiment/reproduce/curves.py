@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from airfeel import regular
 from airfeel.catalogue import Value
 from airfeel.errors import BadInput, shorten
 from airfeel.experiment.config import Experiment
@@ -117,7 +118,7 @@ def _read_begun(places: Iterable[Path]) -> list[Run]:
 
 
 def _begun(folder: Path) -> bool:
-    with (folder / "rounds.csv").open("rb") as file:
+    with regular.opened(folder / "rounds.csv") as file:
         return sum(1 for _ in file) > 2
 
 

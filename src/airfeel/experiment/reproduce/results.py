@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airfeel import regular
 from airfeel.catalogue import Value
 from airfeel.experiment import atomic
 from airfeel.experiment.deciding import as_toml
@@ -99,7 +100,7 @@ def facts_of(run: Run) -> dict[str, Value]:
 
 def _read(path: Path) -> dict[str, Value]:
     try:
-        facts = json.loads(path.read_text("utf-8"))
+        facts = json.loads(regular.text(path))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}
