@@ -16,7 +16,9 @@ def begin(scheme: Scheme, turn: Turn) -> ComponentStates:
         turn: of the first round; its state is that of round 0, without a carry.
     """
     parts = scheme.remembering
-    return ComponentStates(parts, {path: part.begin(turn) for path, part in parts.items()})
+    return ComponentStates(
+        parts, {path: call(turn, path, part.begin) for path, part in parts.items()}
+    )
 
 
 def advance(turn: Turn, happened: Happened) -> ComponentStates:

@@ -1,4 +1,4 @@
-"""The one error that a user's input can cause, and how it quotes that input."""
+"""Errors that a user's input or components can cause, and how they quote that input."""
 
 QUOTED = 200  # most characters of a bad value that a message shows
 _MESSAGE = 1000  # most characters of a message
@@ -9,6 +9,10 @@ class BadInput(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(shorten(" ".join(message.splitlines()), _MESSAGE))
+
+
+class ComponentError(BadInput):
+    """A component raised an error of its own, which is the cause of this one."""
 
 
 def quote(value: object, most: int = QUOTED) -> str:

@@ -1,13 +1,22 @@
 """Components are called here, and what they return is checked, so that messages name them."""
 
-from collections.abc import Callable
+import dataclasses
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Float64
+from torch import Tensor
 
-from airfeel.errors import BadInput, quote
+from airfeel.errors import BadInput, ComponentError, quote, reason
 from airfeel.types import Fade, Fading, Invite, Invited, Turn
+
+# Arrays of the context are read-only while a component runs; torch.from_numpy warns of such.
+warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -28,7 +37,75 @@ def call(
         component: a component, or a method of one.
         given, named: what it is handed beside the round.
     """
-    return component(turn.within(path), *given, **named)
+    context = {"state": turn.state, "world.power": turn.world.power}
+    context |= {type(each).__name__.lower(): each for each in given}
+    with guarded(f"scheme.{path}", component, **context):
+        return component(turn.within(path), *given, **named)
+
+
+@contextmanager
+def guarded(setting: str, component: object, **context: object) -> Iterator[None]:
+    """Name a component in the error that it raises; refuse what it writes into its context.
+
+    Arrays of NumPy in the context are read-only meanwhile. PyTorch has no read-only tensors: their
+    version counters, which every change in place increments, are compared.
+
+    Args:
+        setting: that chooses the component.
+        component: a component, or a method of one.
+        context: what it is given, by name: arrays, tensors, and dataclasses or mappings of them.
+
+    Raises:
+        ComponentError: where it raises anything but BadInput or the loss of memory or of a worker.
+    """
+    found = dict(_arrays(context, ""))
+    arrays = [a for a in found.values() if isinstance(a, np.ndarray) and a.flags.writeable]
+    versions = {name: t._version for name, t in found.items() if isinstance(t, Tensor)}
+    blame = f"{setting} = {name(getattr(component, '__self__', component))}"
+    for array in arrays:
+        array.flags.writeable = False
+    try:
+        yield
+    except (BadInput, MemoryError, ConnectionError):
+        raise
+    except Exception as error:
+        raised = f"raised {type(error).__name__}: {reason(error)}{_where(error)}"
+        raise ComponentError(f"{blame}: {raised}") from error
+    finally:
+        for array in sorted(arrays, key=lambda a: a.base is not None):  # a view after its base
+            with suppress(ValueError):  # of a base that is read-only in the calling component, too
+                array.flags.writeable = True
+    for place, version in versions.items():
+        tensor = found[place]
+        if isinstance(tensor, Tensor) and tensor._version != version:
+            raise BadInput(f"{blame}: changed {place} in place; must work on a copy of it")
+
+
+def _arrays(value: object, place: str) -> Iterator[tuple[str, np.ndarray | Tensor]]:
+    """All arrays and tensors within a value, with the fields that lead to them."""
+    if isinstance(value, np.ndarray | Tensor):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _arrays(each, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray | Tensor):
+        for i, each in enumerate(value):
+            yield from _arrays(each, f"{place}[{i}]")
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _arrays(getattr(value, field.name), f"{place}.{field.name}")
+
+
+def _where(error: Exception) -> str:
+    """The last line outside of this package and of installed ones that led to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = str(Path(__file__).parent)
+    own = [f for f in frames if not f.filename.startswith(package) and _is_own(f.filename)]
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+
+
+def _is_own(filename: str) -> bool:
+    return Path(filename).is_file() and "site-packages" not in filename
 
 
 def sky(turn: Turn, part: Fade) -> Fading:

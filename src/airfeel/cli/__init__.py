@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import traceback
 import warnings
 from io import TextIOWrapper
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from airfeel.cli.options import LOUDNESS, Loudness
-from airfeel.errors import QUOTED, BadInput, reason
+from airfeel.errors import QUOTED, BadInput, ComponentError, reason
 
 # Where each command lies, as module:name in this folder, and the line that --help has of it.
 COMMANDS = {
@@ -169,6 +170,8 @@ def main() -> None:
     try:
         app()
     except BadInput as error:
+        if isinstance(error, ComponentError) and LOUDNESS.get().verbose:
+            traceback.print_exception(error.__cause__)
         _fail(str(error))
     except MemoryError as error:
         _fail(f"more memory is needed than there is ({reason(error)})")

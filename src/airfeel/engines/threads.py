@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.engines.disk import on_disk
+from airfeel.handed import guarded
 from airfeel.radio.air import feedback_share, segment_energy
 from airfeel.types import Agreed, Codec, Delivery, Invited, Learn, Said, Turn, Words, World
 
@@ -149,11 +150,15 @@ class Threads:
             part = devices[first : first + size]
             batch_dice = turn.streams.uniform("batch", turn.round, part, learn.dice)
             level_dice = turn.streams.uniform("quantize", turn.round, part, codec.dice)
-            delta, loss = learn(turn, part, batch_dice)
+            with guarded("scheme.learn", learn, state=turn.state):
+                delta, loss = learn(turn, part, batch_dice)
             rows = slice(first, first + len(part))
             x = self._x[rows]
-            finite = memory.compensate(delta, self._held, part - self.devices.start, x)
-            words = codec.encode(x, agreed, part, level_dice, invited.grant)
+            with guarded("scheme.memory", memory):
+                finite = memory.compensate(delta, self._held, part - self.devices.start, x)
+            given = x.data  # the same numbers with a version counter of its own: threads share x
+            with guarded("scheme.codec", codec, x=given, agreed=agreed, grant=invited.grant):
+                words = codec.encode(given, agreed, part, level_dice, invited.grant)
             sheet.write(rows, finite, loss, words)
             if sheet.feedback is not None and words.signal is None:
                 sheet.feedback[rows] = feedback_share(delta, x, agreed.support)
@@ -192,7 +197,8 @@ class Threads:
 
         def remember(rows: Int64[np.ndarray, "_"]) -> None:
             places = rows if swap else said.devices[rows] - self.devices.start
-            memory.remember(self._x, said, delivery, rows, held, places)
+            with guarded("scheme.memory", memory):
+                memory.remember(self._x, said, delivery, rows, held, places)
 
         list(self._pool.map(remember, np.array_split(changed, 2 * self._workers)))
         if swap:

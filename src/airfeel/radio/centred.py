@@ -65,7 +65,7 @@ class Centred:
 
     def gather(self, said: Said) -> Said:
         """Symbols without μ̄, and μ̄ among what is agreed; the memory is of whole symbols."""
-        means = [float(row.double().mean()) for row in said.symbols[torch.from_numpy(said.finite)]]
+        means = [float(row.double().mean()) for row in said.symbols[torch.tensor(said.finite)]]
         mean = sum(means) / len(means) if means and said.symbols.shape[1] else 0.0
         signal = said.symbols - mean
         energy = segment_energy(signal, said.energy.shape[1], said.lanes)

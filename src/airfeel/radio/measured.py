@@ -9,6 +9,7 @@ from airfeel.radio.air import Hybrid
 from airfeel.radio.loudness import Ask, Loud, Policy
 from airfeel.ranges import about
 from airfeel.types import (
+    BadInput,
     Delivery,
     Fading,
     Plan,
@@ -41,6 +42,11 @@ class Measured:
     def __call__(
         self, turn: Turn, said: Said, fading: Fading, plan: Plan
     ) -> tuple[Received, Delivery]:
+        if self.pilot and not said.symbols.shape[1]:
+            raise BadInput(
+                "scheme.transmit = 'measured': its pilot is the last symbol sent over the air, and "
+                "this scheme sends none; must be 'digital' or 'hybrid', or have pilot = false"
+            )
         signals = replace(said, index=said.index[:, :0], value=said.value[:, :0])
         received, delivery = self.transmit(turn, signals, fading, plan)
         if not self.pilot or abs(float(received.signal[-1])) > _SURE * received.noise**0.5:

@@ -53,6 +53,11 @@ class SquareLaw:
     ) -> tuple[Received, Delivery]:
         if fading.residual is not None or fading.front is not None or said.lanes != 1:
             raise BadInput("scheme.transmit = 'square-law': takes ideal radios and one lane alone")
+        if not plan.scalar > 0.0:
+            raise BadInput(
+                "scheme.transmit = 'square-law': this scheme's plan sends nothing over the air; "
+                "must be 'digital' or 'hybrid'"
+            )
         values, spoken = said.symbols.shape[1], plan.active[said.devices]
         arriving = fading.met[said.devices] * plan.loudness(fading.gain)[said.devices]
         phase = turn.streams.uniform("rotation", turn.round, said.devices, values)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 
+from airfeel.handed import guarded
 from airfeel.types import Codec, Said, Turn
 
 
@@ -30,7 +31,9 @@ def gather(turn: Turn, codec: Codec, said: Said) -> Said:
         said: by n devices.
     """
     together = getattr(codec, "gather", None)
-    said = said if together is None else together(said)
+    if together is not None:
+        with guarded("scheme.codec", codec, said=said):
+            said = together(said)
     return weigh(said, turn.world.weights, _roots(codec))
 
 
