@@ -1,14 +1,16 @@
 """Arrays from files that need not be what they say: .npy and .npz, nothing in them unpickled."""
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from airfeel import regular
-from airfeel.errors import BadInput, reason
+from airfeel.errors import BadInput, reason, shorten
 
 _NPY = b"\x93"  # how .npy files begin
+_SMALL, _RATIO = 64 * 10**6, 200  # bytes of an array that may come from anything; else how much
 
 
 def read_npy(path: Path, blame: str) -> np.ndarray:
@@ -44,10 +46,19 @@ def read_gains(path: Path, blame: str) -> np.ndarray:
         return np.abs(read_waves(path, blame))
 
 
-def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file.
+def read_npz(
+    path: Path,
+    blame: str,
+    most: float,
+    check_names: Callable[[list[str]], None] = lambda _: None,
+) -> dict[str, np.ndarray]:
+    """Read all arrays of an .npz file.
 
-    most: bytes that it may unpack to; the zip format's own sizes are held to while it is read.
+    Args:
+        path: of the file.
+        blame: what a message of bad input begins with.
+        most: bytes that it may unpack to; the zip format's own sizes are held to while it is read.
+        check_names: refuses names of arrays, before any is unpacked.
     """
     try:
         with regular.opened(path) as stream:
@@ -58,6 +69,7 @@ def read_npz(path: Path, blame: str, most: float) -> dict[str, np.ndarray]:
             stored = np.load(stream, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 raise ValueError("it is one array, an .npy file")
+            check_names(list(stored.files))
             held = {name: stored[name] for name in stored.files}
             for name, each in held.items():
                 if not isinstance(each, np.ndarray):  # what is no .npy comes as bytes
@@ -73,6 +85,15 @@ def _check_size(path: Path, blame: str, most: float) -> None:
     if not zipfile.is_zipfile(path):
         return  # reading says so
     with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
+        members = archive.infolist()
+    size = sum(member.file_size for member in members)
     if size > most:
         raise BadInput(f"{blame}: unpacks to {size / 1e9:.1f} GB; must be at most {most / 1e9:g}")
+    for member in members:
+        packed = max(1, member.compress_size)
+        if member.file_size > max(_SMALL, _RATIO * packed):
+            sizes = f"{member.file_size / 1e6:.0f} MB from {packed / 1e6:.1f} MB"
+            raise BadInput(
+                f"{blame}: {shorten(member.filename)} unpacks to {sizes}; must be at most {_RATIO} "
+                "times as large as it is stored (numpy.savez stores arrays as they are)"
+            )

@@ -204,7 +204,7 @@ def test_every_fifth_of_each_class_is_for_testing(labels: list[int]) -> None:
 
 def test_a_file_with_train_and_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    np.savez_compressed("my.npz", **arrays(), more=np.zeros(2))
+    np.savez_compressed("my.npz", **arrays())
     data = load("file:my.npz")
     assert (len(data.train_y), len(data.test_y), data.shape) == (10, 4, (1, 1, 4))
     assert torch.equal(data.train_x, load({"name": "file", "path": "my.npz"}).train_x)
@@ -218,10 +218,40 @@ def test_a_file_of_x_and_y_is_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        ("x_train", "y_train", "x_test", "y_test"),
+        ("train_images", "train_labels", "test_images", "test_labels"),
+        ("x", "y", "x_test", "y_test"),
+    ],
+)
+def test_usual_names_of_arrays_are_known(tmp_path: Path, names: tuple[str, ...]) -> None:
+    own = arrays()
+    for file, keys in (("own.npz", own), ("usual.npz", names)):
+        np.savez(tmp_path / file, **dict(zip(keys, own.values(), strict=True)))
+    usual, same = (load(f"file:{tmp_path / file}") for file in ("usual.npz", "own.npz"))
+    assert digest(usual) == digest(same)
+    assert len(usual.test_y) == 4
+
+
+def test_many_classes_are_legal_where_there_are_as_many_samples() -> None:
+    x, y = np.zeros((1200, 2)), np.arange(1200)
+    assert from_arrays(x, y, x, y).classes == 1200
+    assert from_arrays(X, Y, X, Y, classes=10**6).classes == 10**6
+    with pytest.raises(BadInput, match="has 1000001 classes; must be at most 1000000"):
+        from_arrays(X, Y, X, Y, classes=10**6 + 1)
+    with pytest.raises(BadInput, match="the label 1000; must be below 1000 for 10 training"):
+        from_arrays(X, Y, X, np.full(10, 1000))
+
+
+@pytest.mark.parametrize(
     ("held", "words"),
     [
         ({}, "holds nothing; must hold train_x"),
         ({"x": X, "train_y": Y}, "holds train_y, x; must hold"),
+        (arrays() | {"more": X}, "holds more, test_x, test_y, train_x, train_y; must hold"),
+        ({"x": X, "y": Y, "x_test": X}, "holds x, x_test, y; must hold"),
+        ({"x": X, "y": Y * 10**12}, r"the label 1000000000000; must be below 1000 for 8 training"),
         ({"x": X, "y": Y[:3]}, r"x is \(10, 4\), y is \(3,\)"),
         ({"x": X[:4], "y": Y[:4]}, "no class has five samples"),
         ({"x": X, "y": Y - 1}, "must be counted from 0"),

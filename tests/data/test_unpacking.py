@@ -76,12 +76,26 @@ def test_an_npz_file_that_hides_its_size_gives_no_more_than_it_says(tmp_path):
         stream = io.BytesIO()
         np.save(stream, np.zeros(MEGABYTE))
         archive.writestr("x.npy", stream.getvalue())
+        np.save(short := io.BytesIO(), np.zeros(5))
+        archive.writestr("y.npy", short.getvalue())
     whole = path.read_bytes()
     size = (8 * MEGABYTE + 128).to_bytes(4, "little")
     assert whole.count(size) == 2
     path.write_bytes(whole.replace(size, (1000).to_bytes(4, "little")))
     with pytest.raises(BadInput, match=r"cannot be read as \.npz"):
         own.file(str(path), gigabytes=1e-5)
+
+
+def test_an_array_that_unpacks_to_much_more_than_is_stored_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "own.npz"
+    np.savez_compressed(path, x=np.zeros((2000, 4500)), y=np.arange(2000) % 2)
+    unpacked = []
+    monkeypatch.setattr(np, "load", lambda *_, **__: unpacked.append(1))
+    with pytest.raises(
+        BadInput, match=r"x\.npy unpacks to 72 MB from 0\.1 MB; must be at most 200"
+    ):
+        own.file(str(path))
+    assert not unpacked
 
 
 def test_a_download_ends_where_it_is_longer_than_any_set(tmp_path):

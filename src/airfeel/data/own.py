@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Protocol, runtime_checkable
 
@@ -15,6 +16,12 @@ from airfeel.errors import shorten
 from airfeel.ranges import Positive, about
 from airfeel.types import BadInput, Dataset
 
+_SPELLINGS = (
+    ARRAYS,
+    ("x_train", "y_train", "x_test", "y_test"),
+    ("train_images", "train_labels", "test_images", "test_labels"),
+    ("x", "y", "x_test", "y_test"),
+)
 _TENSORS = (*ARRAYS, "shift", "scale")
 
 
@@ -33,21 +40,21 @@ def file(
 ) -> Samples:
     """Arrays train_x, train_y, test_x and test_y of an .npz file, or x and y.
 
-    Of x and y, in stored order, every fifth of each class is for testing; every fifth of all where
-    y is float.
+    Names in other usual orders (x_train, y_train, x_test, y_test) and x, y, x_test, y_test do as
+    well; other arrays are refused. Of x and y alone, in stored order, every fifth of each class is
+    for testing; every fifth of all where y is float.
     """
     blame = f"data.dataset = 'file:{shorten(path)}'"
     if not os.path.isfile(path):
         raise BadInput(f"{blame}: {shorten(os.path.abspath(path))} is no file")
     if sha256:
         _check_digest(Path(path), sha256.lower(), blame)
-    arrays = read_npz(Path(path), blame, 1e9 * gigabytes)
-    if set(ARRAYS) <= set(arrays):
-        return samples_of({name: arrays[name] for name in ARRAYS}, blame)
-    if {"x", "y"} <= set(arrays):
-        return _split(arrays["x"], arrays["y"], blame)
-    held = ", ".join(sorted(arrays)) or "nothing"
-    raise BadInput(f"{blame}: holds {held}; must hold {', '.join(ARRAYS)}, or x and y")
+    arrays = read_npz(Path(path), blame, 1e9 * gigabytes, partial(_check_names, blame))
+    for names in _SPELLINGS:
+        if set(names) == set(arrays):
+            spelled = zip(ARRAYS, names, strict=True)
+            return samples_of({name: arrays[stored] for name, stored in spelled}, blame)
+    return _split(arrays["x"], arrays["y"], blame)
 
 
 def given(
@@ -109,6 +116,15 @@ def from_samples(
     """
     arrays = (*_stack(train, "train"), *_stack(test, "test"))
     return from_arrays(*arrays, name=name, classes=classes, standardise=standardise)
+
+
+def _check_names(blame: str, names: list[str]) -> None:
+    """Refuse arrays that are missing, or that nothing would be done with."""
+    legal = (*_SPELLINGS, ("x", "y"))
+    if set(names) in map(set, legal):
+        return
+    several = "; or ".join(", ".join(each) for each in legal)
+    raise BadInput(f"{blame}: holds {', '.join(sorted(names)) or 'nothing'}; must hold {several}")
 
 
 def _check_digest(path: Path, wanted: str, blame: str) -> None:

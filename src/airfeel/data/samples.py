@@ -17,6 +17,7 @@ Array = np.ndarray | Tensor
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 _FORMS = "[S], [S F], [S H W] or [S C H W]"
 _FEW = 4  # channels of an image, at most
+_USUAL_CLASSES, _MOST_CLASSES = 1000, 10**6  # that labels may be of, with few samples and ever
 _AXES = {1: (1, 1, 1), 2: (1, 1), 3: (1,), 4: ()}  # put behind S to make [S C H W]
 
 
@@ -64,6 +65,14 @@ def dataset(samples: Samples, name: str, *, standardise: bool, blame: str) -> Da
     if classes is None:
         numbers = y[0].is_floating_point()
         classes = 0 if numbers else 1 + max((int(t.max()) for t in y if len(t)), default=0)
+        legal = max(_USUAL_CLASSES, len(y[0]))
+        if classes > legal:
+            raise BadInput(
+                f"{blame}: train_y or test_y has the label {classes - 1}; must be below {legal} "
+                f"for {len(y[0])} training samples: number the classes 0, 1, 2, …"
+            )
+    if classes > _MOST_CLASSES:
+        raise BadInput(f"{blame}: has {classes} classes; must be at most {_MOST_CLASSES}")
     unit = samples.unit or (255.0 if x[0].dtype == torch.uint8 else 1.0)
     nothing = torch.zeros(x[0].shape[1], dtype=torch.float64)
     data = Dataset(name, x[0], y[0], x[1], y[1], classes, nothing, nothing + 1 / unit)
