@@ -15,6 +15,7 @@ from airfeel.cli import main
 from airfeel.experiment import checkpoint
 from airfeel.experiment.compare import folder_of, read_run, run_missing
 from airfeel.experiment.report import runs
+from airfeel.experiment.report.live import Watched
 from airfeel.experiment.reproduce.results import export
 from airfeel.experiment.rows import read_columns
 from airfeel.experiment.seals import ROWS, Growing, checksum
@@ -164,12 +165,6 @@ def test_what_older_versions_stored_is_read(whole, tmp_path):
     }
 
 
-def test_a_missing_model_is_no_damage(whole, tmp_path):
-    folder = shutil.copytree(whole, tmp_path / "r")
-    (folder / "model.safetensors").unlink()
-    assert read_run(folder).summary["rounds"] == 8
-
-
 class Meddler:
     """Does something to a run's folder after its fifth row."""
 
@@ -239,3 +234,57 @@ def test_a_growing_file_knows_its_checksum_at_any_time(tmp_path):
     assert (again.checksum, again.size) == (checksum(again.path), 9)
     assert again.path.read_bytes() == b"head\none\n"
     again.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"arithmetic": [{}]},
+            "arithmetic: must be a list of tables, each with a number from_round",
+        ),
+        ({"arithmetic": "native"}, "arithmetic: must be a list of tables"),
+        ({"rounds": "many"}, "rounds = 'many': must be int"),
+        ({"seed": True}, "seed = True: must be int"),
+        ({"test_accuracy": [1.0]}, r"test_accuracy = \[1.0\]: must be int or float or null"),
+        ({"reason": None}, "reason = None: must be str"),
+    ],
+)
+def test_a_summary_that_was_edited_by_hand_is_refused_by_every_reader(
+    whole, tmp_path, change, words
+):
+    folder = shutil.copytree(whole, tmp_path / "r")
+    told = json.loads((folder / "summary.json").read_text()) | change
+    (folder / "summary.json").write_text(json.dumps(told))
+    for reader in (airfeel.resume, read_run, open_run, runs.read):
+        assert re.search(rf"summary\.json: {words}", refusal(reader, folder))
+
+
+def test_a_page_outlives_a_summary_and_facts_that_were_edited_by_hand(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "whole")
+    other = shutil.copytree(whole, tmp_path / "other")
+    watched = Watched([tmp_path])
+    assert "<html" in watched.whole_page()
+    for name in ("summary.json", "facts.json"):
+        facts = json.loads((other / name).read_text()) | {"arithmetic": [{"backend": "torch"}] * 2}
+        (other / name).write_text(json.dumps(facts))
+        assert "<html" in watched.whole_page()
+    assert "must be a list of tables" in str(watched.state())
+
+
+def test_a_summary_without_an_entry_is_not_reused(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "r")
+    told = json.loads((folder / "summary.json").read_text())
+    del told["seed"]
+    (folder / "summary.json").write_text(json.dumps(told))
+    assert refusal(read_run, folder) == f"{folder}/summary.json: has no seed"
+
+
+def test_a_model_that_was_removed_is_noticed_and_its_rows_are_reused(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "r")
+    (folder / "model.safetensors").unlink()
+    for reader in (read_run, lambda folder: run_missing(settings(), folder)):
+        with pytest.warns(UserWarning, match=r"model\.safetensors: was removed; --fresh makes it"):
+            assert reader(folder).summary["rounds"] == 8
+    run_missing(settings(), folder, fresh=True)
+    assert (folder / "model.safetensors").is_file()

@@ -10,6 +10,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.groups import Groups
 from airfeel.experiment.judge import Judge
 from airfeel.experiment.runner import Run, Watcher, go_on, run
+from airfeel.experiment.seals import check_complete
 from airfeel.experiment.signals import Signals
 from airfeel.experiment.store import fingerprint
 from airfeel.experiment.stored import check_same, open_run, settings
@@ -84,6 +85,7 @@ def read_run(folder: Path, e: Experiment | None = None) -> Run:
     found = open_run(folder)
     if not found.summary:
         raise BadInput(f"{folder}: is no finished run, it has no summary.json")
+    check_complete(folder, found.summary)
     if e is not None:
         check_same(found.experiment, e, folder)
     return found

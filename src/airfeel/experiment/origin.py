@@ -19,6 +19,7 @@ from airfeel.compress.native import KERNEL as COMPRESS
 from airfeel.experiment.build import Setup
 from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import Tables, settings_that_decide
+from airfeel.experiment.seals import is_step
 from airfeel.learn.native import KERNEL as LEARN
 from airfeel.radio.native import KERNEL as RADIO
 from airfeel.types import BadInput
@@ -66,7 +67,9 @@ def from_facts(facts: Table) -> Origin | None:
     settings, steps = facts.get("settings"), facts.get("arithmetic")
     if not isinstance(settings, dict) or not isinstance(steps, list) or not steps:
         return None
-    if not all(isinstance(each, dict) for each in (*settings.values(), *steps)):
+    if not all(isinstance(each, dict) for each in settings.values()) or not all(
+        map(is_step, steps)
+    ):
         return None
     return Origin(settings, tuple(steps))
 

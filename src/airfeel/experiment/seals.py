@@ -3,15 +3,28 @@
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from airfeel import regular
 from airfeel.catalogue import Value
+from airfeel.errors import quote
 from airfeel.types import BadInput
 
 ROWS = ("rounds.csv", "devices.csv")
+_COUNT, _NUMBER, _TEXT = (int,), (int, float, type(None)), (str,)
+_KINDS: dict[str, tuple[type, ...]] = {  # of what readers of summary.json rely on
+    "scheme": _TEXT,
+    "reason": _TEXT,
+    "rounds": _COUNT,
+    "resource_blocks": _COUNT,
+    "seed": _COUNT,
+    "seconds": _NUMBER,
+    "test_accuracy": _NUMBER,
+    "test_loss": _NUMBER,
+}
 _PIECE = 2**20  # bytes that are read at a time
 
 
@@ -99,7 +112,8 @@ def misfit(folder: Path, sizes: Mapping[str, int], sums: Mapping[str, str]) -> s
 def read_summary(folder: Path) -> dict[str, Value]:
     """What summary.json says, empty where there is none; refused where a file is not as it says.
 
-    A file that was taken away is not missed here: who reads it says so.
+    A file that was removed is not missed here, see `check_complete`. Kinds of values are checked,
+    because the file may be edited by hand.
     """
     path = folder / "summary.json"
     if not path.is_file():
@@ -111,8 +125,41 @@ def read_summary(folder: Path) -> dict[str, Value]:
     files = summary.get("files", {}) if isinstance(summary, dict) else None
     if not isinstance(summary, dict) or not isinstance(files, dict):
         raise BadInput(f"{path}: must hold a table")
+    fault = _wrong_kind(summary) if summary else None
+    if fault:
+        raise BadInput(f"{path}: {fault}")
     _check(folder, files)
     return summary
+
+
+def check_complete(folder: Path, summary: Mapping[str, Value]) -> None:
+    """Refuse the summary of a finished run without an entry; warn of files that were removed."""
+    for key in _KINDS:
+        if key not in summary:
+            raise BadInput(f"{folder / 'summary.json'}: has no {key}")
+    files = summary.get("files")
+    for name in files if isinstance(files, dict) else {}:
+        path = folder / Path(name).name
+        if not path.is_file():
+            warnings.warn(f"{path}: was removed; --fresh makes it again", stacklevel=2)
+
+
+def _wrong_kind(summary: Mapping[str, Value]) -> str | None:
+    """Which entry of a summary is of another kind; None if all can be relied on."""
+    for key in summary.keys() & _KINDS.keys():
+        value, kinds = summary[key], _KINDS[key]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            legal = " or ".join("null" if k is type(None) else k.__name__ for k in kinds)
+            return f"{key} = {quote(value)}: must be {legal}"
+    steps = summary.get("arithmetic", [])
+    if not isinstance(steps, list) or not all(map(is_step, steps)):
+        return "arithmetic: must be a list of tables, each with a number from_round"
+    return None
+
+
+def is_step(step: object) -> bool:
+    """Whether a stored value tells from which round on something has computed a run."""
+    return isinstance(step, dict) and isinstance(step.get("from_round"), int)
 
 
 def _check(folder: Path, files: Mapping[str, str]) -> None:
