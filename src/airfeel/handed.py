@@ -47,7 +47,8 @@ def call(
 def guarded(setting: str, component: object, **context: object) -> Iterator[None]:
     """Name a component in the error that it raises; refuse what it writes into its context.
 
-    Arrays of NumPy in the context are read-only meanwhile. PyTorch has no read-only tensors: their
+    Arrays of NumPy in the context are read-only meanwhile; those in memory of PyTorch could not be
+    made writeable again, so that their values are compared. PyTorch has no read-only tensors: their
     version counters, which every change in place increments, are compared.
 
     Args:
@@ -60,6 +61,12 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
     """
     found = dict(_arrays(context, ""))
     arrays = [a for a in found.values() if isinstance(a, np.ndarray) and a.flags.writeable]
+    arrays = [a for a in arrays if _owned_by_numpy(a)]
+    values = {
+        place: array.copy()
+        for place, array in found.items()
+        if isinstance(array, np.ndarray) and not _owned_by_numpy(array)
+    }
     versions = {name: t._version for name, t in found.items() if isinstance(t, Tensor)}
     blame = f"{setting} = {name(getattr(component, '__self__', component))}"
     for array in arrays:
@@ -75,6 +82,9 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
         for array in sorted(arrays, key=lambda a: a.base is not None):  # a view after its base
             with suppress(ValueError):  # of a base that is read-only in the calling component, too
                 array.flags.writeable = True
+    for place, value in values.items():
+        if not np.array_equal(value, found[place], equal_nan=True):
+            raise BadInput(f"{blame}: changed {place} in place; must work on a copy of it")
     for place, version in versions.items():
         tensor = found[place]
         if isinstance(tensor, Tensor) and tensor._version != version:
@@ -94,6 +104,13 @@ def _arrays(value: object, place: str) -> Iterator[tuple[str, np.ndarray | Tenso
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _arrays(getattr(value, field.name), f"{place}.{field.name}")
+
+
+def _owned_by_numpy(array: np.ndarray) -> bool:
+    """Whether an array's memory is NumPy's own, so that it can be made writeable again."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.base is None
 
 
 def _where(error: Exception) -> str:

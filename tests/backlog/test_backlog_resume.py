@@ -31,6 +31,6 @@ def test_a_run_stopped_between_reports_goes_on_with_the_loudness_that_it_had(
     folder = interrupted(tmp_path / "cut", 4, e)
     found, faults = checkpoint.newest(folder)
     assert (found.state.round, faults) == (3, [])
-    assert float(found.state.carry["loudness"]) > 0.0
+    assert float(found.state.carry["plan/loudness"]) > 0.0
     airfeel.resume(folder)
     assert content(folder) == content(tmp_path / "whole")

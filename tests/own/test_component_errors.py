@@ -116,6 +116,19 @@ def test_arrays_are_writeable_again_behind_a_component():
     view[0, 0] = 1.0
 
 
+def test_an_array_in_memory_of_pytorch_is_compared():
+    tensor = torch.zeros(3)
+    array = tensor.numpy()
+    with guarded("scheme.plan", Everyone(), spent=array):
+        pass
+    assert array.flags.writeable
+    with (
+        pytest.raises(BadInput, match=r"scheme\.plan = Everyone: changed spent in place"),
+        guarded("scheme.plan", Everyone(), spent=array),
+    ):
+        array[1] = 2.0
+
+
 def test_lost_memory_and_bad_input_pass_as_they_are():
     for error in (MemoryError("x"), BadInput("y"), ConnectionError("z")):
         with pytest.raises(type(error)) as seen, guarded("scheme.plan", Everyone()):
