@@ -1,12 +1,13 @@
 """Components are called here, and what they return is checked, so that messages name them."""
 
-import dataclasses
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Float64
@@ -37,8 +38,7 @@ def call(
         component: a component, or a method of one.
         given, named: what it is handed beside the round.
     """
-    context = {"state": turn.state, "world.power": turn.world.power}
-    context |= {type(each).__name__.lower(): each for each in given}
+    context = {type(each).__name__.lower(): each for each in given} | {"state": turn.state}
     with guarded(f"scheme.{path}", component, **context):
         return component(turn.within(path), *given, **named)
 
@@ -59,16 +59,12 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
     Raises:
         ComponentError: where it raises anything but BadInput or the loss of memory or of a worker.
     """
-    found = dict(_arrays(context, ""))
-    arrays = [a for a in found.values() if isinstance(a, np.ndarray) and a.flags.writeable]
-    arrays = [a for a in arrays if _owned_by_numpy(a)]
-    values = {
-        place: array.copy()
-        for place, array in found.items()
-        if isinstance(array, np.ndarray) and not _owned_by_numpy(array)
-    }
-    versions = {name: t._version for name, t in found.items() if isinstance(t, Tensor)}
-    blame = f"{setting} = {name(getattr(component, '__self__', component))}"
+    arrays, tensors, values = [], [], []
+    for word, each in context.items():
+        known = _arrays_of(each)
+        arrays += [array for array in known.numpy if array.flags.writeable]
+        tensors += [(word, place, tensor, tensor._version) for place, tensor in known.tensors]
+        values += [(word, place, array, array.copy()) for place, array in known.foreign]
     for array in arrays:
         array.flags.writeable = False
     try:
@@ -77,33 +73,97 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
         raise
     except Exception as error:
         raised = f"raised {type(error).__name__}: {reason(error)}{_where(error)}"
-        raise ComponentError(f"{blame}: {raised}") from error
+        raise ComponentError(f"{_blame(setting, component)}: {raised}") from error
     finally:
-        for array in sorted(arrays, key=lambda a: a.base is not None):  # a view after its base
-            with suppress(ValueError):  # of a base that is read-only in the calling component, too
-                array.flags.writeable = True
-    for place, value in values.items():
-        if not np.array_equal(value, found[place], equal_nan=True):
-            raise BadInput(f"{blame}: changed {place} in place; must work on a copy of it")
-    for place, version in versions.items():
-        tensor = found[place]
-        if isinstance(tensor, Tensor) and tensor._version != version:
-            raise BadInput(f"{blame}: changed {place} in place; must work on a copy of it")
+        _release(arrays)
+    changed = [f"{word}{place}" for word, place, now, old in tensors if now._version != old]
+    changed += [f"{word}{place}" for word, place, now, old in values if not _same(now, old)]
+    if changed:
+        told = f"changed {changed[0]} in place; must work on a copy of it"
+        raise BadInput(f"{_blame(setting, component)}: {told}")
 
 
-def _arrays(value: object, place: str) -> Iterator[tuple[str, np.ndarray | Tensor]]:
-    """All arrays and tensors within a value, with the fields that lead to them."""
-    if isinstance(value, np.ndarray | Tensor):
-        yield place, value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _arrays(each, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray | Tensor):
-        for i, each in enumerate(value):
-            yield from _arrays(each, f"{place}[{i}]")
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _arrays(getattr(value, field.name), f"{place}.{field.name}")
+def _release(arrays: list[np.ndarray]) -> None:
+    """Make arrays writeable again; views of others among them come after their bases."""
+    views = []
+    for array in arrays:
+        if array.base is None:
+            array.flags.writeable = True
+        else:
+            views.append(array)
+    for view in views:
+        with suppress(ValueError):  # the base is read-only in a component that calls this one
+            view.flags.writeable = True
+
+
+def _blame(setting: str, component: object) -> str:
+    return f"{setting} = {name(getattr(component, '__self__', component))}"
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """All arrays within a value; tensors and foreign arrays with the fields that lead to them."""
+
+    numpy: list[np.ndarray]
+    foreign: list[tuple[str, np.ndarray]]  # in memory of PyTorch
+    tensors: list[tuple[str, Tensor]]
+
+
+_KNOWN: dict[int, tuple[weakref.ref[Any], _Arrays]] = {}  # of dataclasses, by id
+
+
+def _arrays_of(value: Any) -> _Arrays:
+    """The arrays within a value; those of a dataclass, which never changes, are looked up once."""
+    names = _fields(value)
+    if not names:
+        return _walk(value, {})
+    known, key = _KNOWN.get(id(value)), id(value)
+    if known is None or known[0]() is not value:
+        inner = ((name, getattr(value, name)) for name in names)
+        found = _walk(None, {f".{name}": each for name, each in inner if not _plain(each)})
+        known = weakref.ref(value, lambda _: _KNOWN.pop(key, None)), found
+        _KNOWN[key] = known
+    return known[1]
+
+
+def _walk(whole: object, parts: Mapping[str, object]) -> _Arrays:
+    """The arrays that a value is or holds, and those of its parts by their places."""
+    found = _Arrays([], [], [])
+    left = [*parts.items(), ("", whole)]
+    while left:
+        place, value = left.pop()
+        if isinstance(value, Tensor):
+            found.tensors.append((place, value))
+        elif isinstance(value, np.ndarray):
+            if _owned_by_numpy(value):
+                found.numpy.append(value)
+            else:
+                found.foreign.append((place, value))
+        elif isinstance(value, Mapping):
+            left += [(f"{place}.{key}", each) for key, each in value.items()]
+        elif isinstance(value, tuple):
+            left += [(f"{place}[{i}]", each) for i, each in enumerate(value)]
+        elif _fields(value):
+            known = _arrays_of(value)
+            found.numpy.extend(known.numpy)
+            found.foreign.extend((place + more, array) for more, array in known.foreign)
+            found.tensors.extend((place + more, tensor) for more, tensor in known.tensors)
+    return found
+
+
+def _fields(value: object) -> tuple[str, ...]:
+    """Names of the fields of a dataclass; none of another object."""
+    return tuple(getattr(value, "__dataclass_fields__", ()))
+
+
+def _same(now: np.ndarray, old: np.ndarray) -> bool:
+    return np.array_equal(now, old, equal_nan=now.dtype.kind in "fc")
+
+
+def _plain(value: object) -> bool:
+    """Whether a field holds no array: a number, or a tuple of words such as a plan's reasons."""
+    words = type(value) is tuple and (not value or isinstance(value[0], str))
+    return words or value is None or isinstance(value, float | int | str)
 
 
 def _owned_by_numpy(array: np.ndarray) -> bool:

@@ -164,6 +164,8 @@ def _world(
     weights = None
     if e.training.weights == "samples":
         weights = by_samples(np.array([len(shard) for shard in shards]))
+    for array in (power, *shards, *([] if weights is None else [weights])):
+        array.flags.writeable = False  # components share them
     return World(model, data, shards, e.radio.subchannels, power, e.slots, lanes(e), weights)
 
 
