@@ -39,17 +39,19 @@ int main() {
         }
         std::vector<float> delta(devices * parameters);
         std::vector<double> loss(devices);
-        auto train = [&](bool augmented) {
+        auto train = [&](bool augmented, float decay = 0, float more = 0) {
             return airfeel_local_sgd(table.data(), layers, theta.data(), parameters, stored.data(),
                                      bytes, label.data(), shift.data(), scale.data(), index.data(),
                                      devices, steps, batch,
                                      reinterpret_cast<const int32_t*>(moves.data()), augmented,
-                                     0.05f, delta.data(), loss.data());
+                                     0.05f, decay, more, more, more, more, delta.data(),
+                                     loss.data());
         };
         theta[parameters / 2] = INFINITY;  // what is not finite must not lead astray either
         train(true);
+        train(true, 0.1f, 0.5f);
         theta[parameters / 2] = 0;
-        const int status = train(true) + train(false);
+        const int status = train(true) + train(false, 0.1f) + train(true, 0.1f, 0.5f) + train(false);
         int64_t hits = 0;
         double whole = 0;
         const int looked = airfeel_evaluate(table.data(), layers, theta.data(), stored.data(), bytes,

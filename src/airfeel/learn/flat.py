@@ -130,10 +130,13 @@ class FlatModel:
             p.data = view.view(shape)
         return Replica(module, flat, list(parameters))
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Mean cross-entropy; half the mean squared error where the target is a number."""
+    def loss(self, output: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Mean cross-entropy; half the mean squared error where the target is a number.
+
+        smoothing: of the labels, as for torch.nn.CrossEntropyLoss.
+        """
         if self.classes:
-            return F.cross_entropy(output, target)
+            return F.cross_entropy(output, target, label_smoothing=smoothing)
         return 0.5 * F.mse_loss(output.squeeze(-1), target.to(output.dtype))
 
     def evaluate(

@@ -37,13 +37,19 @@ class Network {
         each_weights([&](Weights& w, ptrdiff_t at) { w.read(theta + at); });
     }
 
+    // The model that a device starts from, whose steps follow the rule.
+    void begin(const float* theta, const Rule& rule) {
+        read(theta);
+        each_weights([&](Weights& w, ptrdiff_t) { w.begin(rule); });
+    }
+
     void subtract(const float* theta, float* difference) {
         each_weights([&](Weights& w, ptrdiff_t at) { w.subtract(theta + at, difference + at); });
     }
 
-    // w ← w − rate·∇(mean cross-entropy of the samples at `index`); returns that mean, before the
-    // step. moves: one for each sample; null without augmentation.
-    double step(const Samples& samples, const int64_t* index, const Move* moves, float rate) {
+    // One step by the rule, where F is the mean cross-entropy of the samples at `index`; returns
+    // that mean, before the step. moves: one for each sample; null without augmentation.
+    double step(const Samples& samples, const int64_t* index, const Move* moves, const Rule& rule) {
         for (auto& stage : stages_) stage->begin_step();
         for (int b = 0; b < batch_; ++b) {
             samples.fetch(index[b], in_, flat_, moves ? moves + b : nullptr,
@@ -51,12 +57,13 @@ class Network {
             for (size_t i = 0; i < stages_.size(); ++i) stages_[i]->forward(b, stage_input(i, b));
         }
         for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i), batch_);
-        const double loss = loss_and_gradient(samples, index);
+        const double loss = loss_and_gradient(samples, index, rule.smoothing);
         for (size_t i = linear_.size(); i-- > 0;) {
-            linear_[i]->backward(linear_input(i), rate);
+            linear_[i]->backward(linear_input(i), rule);
             if (i > 0) std::swap(linear_[i - 1]->dy, linear_[i]->dx);
         }
-        backward_stages(rate);
+        backward_stages(rule);
+        if (!rule.in_place()) move(rule);
         return loss;
     }
 
@@ -140,17 +147,29 @@ class Network {
         return stage_input(stages_.size(), 0);
     }
 
-    double loss_and_gradient(const Samples& samples, const int64_t* index) {
+    // Along the gradient that the layers have handed over.
+    void move(const Rule& rule) {
+        double square = 0;
+        each_weights([&](Weights& w, ptrdiff_t) { square += w.complete(rule); });
+        float factor = 1;
+        if (rule.clip > 0) {  // as PyTorch's clip_grad_norm_; a NaN stays a NaN
+            const double share = rule.clip / (std::sqrt(square) + 1e-6);
+            factor = share > 1 ? 1.0f : float(share);
+        }
+        each_weights([&](Weights& w, ptrdiff_t) { w.move(rule, factor); });
+    }
+
+    double loss_and_gradient(const Samples& samples, const int64_t* index, double smoothing) {
         Linear& last = *linear_.back();
         const ptrdiff_t row = last.weights.columns;
         double loss = 0;
         for (int b = 0; b < batch_; ++b)
             loss += cross_entropy(last.output.data() + b * row, classes_, samples.label[index[b]],
-                                  1.0 / batch_, last.dy.data() + b * row);
+                                  1.0 / batch_, last.dy.data() + b * row, smoothing);
         return loss / batch_;
     }
 
-    void backward_stages(float rate) {
+    void backward_stages(const Rule& rule) {
         if (convs_.empty()) return;
         const ptrdiff_t size = stages_.back()->out.size();
         for (int b = 0; b < batch_; ++b) {
@@ -161,7 +180,7 @@ class Network {
                 if (!dy) break;
             }
         }
-        for (auto& stage : stages_) stage->end_step(rate);
+        for (auto& stage : stages_) stage->end_step(rule);
     }
 
     int batch_, classes_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plane.hpp"
+#include "rule.hpp"
 
 namespace airfeel {
 
@@ -37,7 +38,7 @@ class Stage {
     // From the gradient of the output (laid out as the output) to that of the weights, added up,
     // and of the input, where a stage before needs it.
     virtual void backward(int sample, const float* x, const float* dy) = 0;
-    virtual void end_step(float /*rate*/) {}
+    virtual void end_step(const Rule& /*rule*/) {}
 
     const float* output(int sample) const { return output_.data() + sample * out.size(); }
     const float* input_gradient() const { return dx_.data(); }
