@@ -1,5 +1,6 @@
 """Weight decay, clipping, smoothing and local rules: their laws, in all backends."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 ALL = {"weight_decay": 0.05, "clip_norm": 0.4, "label_smoothing": 0.2, "rule": "momentum"}
 OPTIONS["all"] = ALL
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Networks as small as these only lose time on several threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def setup(backend: str, model: str = "mlp", dtype: str = "float32", **training: Any) -> Setup:

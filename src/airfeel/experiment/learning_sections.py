@@ -6,7 +6,7 @@ from pydantic import Field
 
 from airfeel.catalogue import Choice
 from airfeel.catalogues import BACKENDS, MODELS, RULES
-from airfeel.experiment.fields import Changes, CountOrAll, EachRound, Options, later, named
+from airfeel.experiment.fields import Changes, CountOrAll, EachRound, Options, Shares, later, named
 from airfeel.experiment.sections import Section
 from airfeel.ranges import Below1, Count, NotNegative, Positive
 
@@ -18,7 +18,11 @@ class Model(Section):
         "mlp", description="a model by name, or module:factory"
     )
     init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
-    dropout: Below1 = Field(0.0, description="share of units dropped in training; 0 is off")
+    dropout: Shares = Field(
+        0.0,
+        description="share of units dropped in training: one number, before the last layer, or a "
+        "list with one for each place; 0 is off",
+    )
     hidden: Count = Field(64, description="hidden units of the mlp")
     buffers: Literal["refuse", "frozen"] = Field(
         "refuse", description="frozen keeps the buffers of a model, which must be constants"

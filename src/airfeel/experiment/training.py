@@ -3,6 +3,8 @@
 import math
 from contextlib import suppress
 
+import numpy as np
+
 from airfeel.catalogue import Table, name_of
 from airfeel.catalogues import AUGMENTS, BACKENDS, RULES, SERIES
 from airfeel.errors import quote
@@ -62,7 +64,7 @@ def _backend(
         "model": model,
         "data": data,
         "rule": RULES.make(e.training.rule or "sgd"),
-        "dropout": e.model.dropout > 0,
+        "dropout": bool(np.any(e.model.dropout)),
         "recipe": recipe,
     }
     if prefer is not None and prefer in BACKENDS and name_of(chosen) == "auto":

@@ -19,8 +19,8 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.learn import native
+from airfeel.learn.dropout import MaskNumbers, mask_numbers
 from airfeel.learn.flat import FlatModel, Replica
-from airfeel.learn.models import dropout_dice
 from airfeel.learn.native_sgd import Native, why_not
 from airfeel.learn.recipe import Recipe, Uniforms, Updates
 from airfeel.learn.rules import Memory, PlainSGD, Rule
@@ -109,13 +109,12 @@ class Torch:
         out: Float[Tensor, "D"],
         uniforms: Float64[np.ndarray, "H B W"] | None,
     ) -> float:
-        dice = None if seed is None else torch.Generator().manual_seed(seed)
-        token = dropout_dice.set(dice)
+        token = mask_numbers.set(None if seed is None else MaskNumbers(seed))
         try:
             with self.model.training() as net:
                 return self._steps(net, theta, steps, learning_rate, out, uniforms)
         finally:
-            dropout_dice.reset(token)
+            mask_numbers.reset(token)
 
     def _steps(
         self,
@@ -233,11 +232,11 @@ def fastest(
     """
     dropout = dropout or model.has_dropout
     rule, recipe = rule or PlainSGD(), recipe or Recipe()
-    why = why_not(model, data, rule, dropout, recipe)
+    why = why_not(model, data, rule, recipe)
     if why is None:
         return Native(native.describe(model.module, data.shape), data, recipe, rule)
     on_cpu = model.device.type == "cpu"
-    if on_cpu and model.dtype == torch.float32 and not dropout:
+    if on_cpu and model.dtype == torch.float32:
         _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
     kind = Torch if on_cpu or dropout else Stacked
     return kind(model, data, rule, recipe)
@@ -265,7 +264,7 @@ def compiled(
 ) -> Backend:
     """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
     rule, recipe = rule or PlainSGD(), recipe or Recipe()
-    why = why_not(model, data, rule, dropout, recipe)
+    why = why_not(model, data, rule, recipe)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
     return Native(native.describe(model.module, data.shape), data, recipe, rule)

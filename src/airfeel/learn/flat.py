@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from airfeel.learn.dropout import Dropout
 from airfeel.learn.global_rng import SeededWork, warn_of_evaluation
 from airfeel.types import BadInput, Dataset, Scores, Spread
 
@@ -184,4 +185,4 @@ def _check(module: nn.Module, buffers: str) -> None:
 
 
 def _drops(part: nn.Module) -> bool:
-    return isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0
+    return isinstance(part, Dropout | nn.modules.dropout._DropoutNd) and part.p > 0

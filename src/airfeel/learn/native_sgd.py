@@ -6,16 +6,18 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
 from airfeel.learn import native
+from airfeel.learn.dropout import MaskNumbers
 from airfeel.learn.flat import FlatModel
 from airfeel.learn.look import NativeLook, serves
 from airfeel.learn.recipe import Recipe, Uniforms, Updates
 from airfeel.learn.rules import Momentum, PlainSGD, Proximal, Rule
 from airfeel.types import Dataset
 
+_MASK_BYTES = 2**25  # of dropout masks in one call
 _BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
 
 
@@ -53,13 +55,45 @@ class Native:
         data = self.data
         shift, scale = data.shift.float(), data.scale.float()
         moves = None if uniforms is None else self.recipe.augment.moves(uniforms, data.shape)
-        delta, loss = native.local_sgd(
-            *(self.network, theta, data.train_x, data.train_y, batches, learning_rate),
-            *(shift, scale),
-            moves=moves,
-            terms=self._terms,
-        )
-        return delta, loss.numpy()
+        delta = torch.empty((len(batches), len(theta)))
+        loss = np.empty(len(batches))
+        for part in self._parts(batches.shape):
+            some = None if moves is None else moves[part]
+            own = self._keep(seeds, part, *batches.shape[1:])
+            _, loss[part] = native.local_sgd(
+                *(self.network, theta, data.train_x, data.train_y, batches[part], learning_rate),
+                *(shift, scale),
+                moves=some,
+                terms=self._terms,
+                keep=own,
+                out=delta[part],
+            )
+        return delta, loss
+
+    def _parts(self, shape: tuple[int, ...]) -> list[slice]:
+        """Devices of one call each: as many as have dropout masks of bounded size."""
+        n, steps, batch = shape
+        each = max(steps * batch * self.network.units, 1)
+        size = max(_MASK_BYTES // each, 1)
+        return [slice(first, first + size) for first in range(0, n, size)]
+
+    def _keep(
+        self, all_seeds: Sequence[int] | None, part: slice, steps: int, batch: int
+    ) -> UInt8[np.ndarray, "n H U"] | None:
+        """Which units are kept, drawn as PyTorch's backend draws them; None if all are."""
+        if all_seeds is None or not self.network.places:
+            return None
+        seeds = all_seeds[part]
+        keep = np.empty((len(seeds), steps, batch * self.network.units), np.uint8)
+        for device, seed in zip(keep, seeds, strict=True):
+            numbers = MaskNumbers(seed)
+            for step in device:
+                at = 0
+                for place in self.network.places:
+                    drawn = place.draw(batch, numbers)
+                    step[at : at + drawn.numel()] = drawn.numpy().ravel()
+                    at += drawn.numel()
+        return keep
 
     @property
     def _terms(self) -> native.Terms:
@@ -73,16 +107,12 @@ class Native:
         )
 
 
-def why_not(
-    model: FlatModel, data: Dataset, rule: Rule, dropout: bool, recipe: Recipe
-) -> str | None:
+def why_not(model: FlatModel, data: Dataset, rule: Rule, recipe: Recipe) -> str | None:
     """Why the kernel cannot train this model by this rule; None if it can."""
     if type(rule) not in (PlainSGD, Momentum, Proximal):
         return f"it has the rules sgd, momentum and proximal, not {type(rule).__name__}"
     if model.device.type != "cpu" or model.dtype != torch.float32:
         return f"it computes in float32 on the CPU, not in {model.dtype} on {model.device}"
-    if dropout:
-        return "it has no dropout"
     if recipe.augment.own is not None:
         return f"it has crop, flip and cutout, not {recipe.augment.own}"
     if not model.classes or data.train_x.dtype not in (torch.uint8, torch.float32):

@@ -24,6 +24,8 @@ __all__ = ["KERNEL", "Network", "Terms", "Unsupported", "describe", "evaluate", 
 
 Array = Tensor | np.ndarray
 _FLOATS, _INTEGERS, _MOVES = Numbers(np.float32), Numbers(np.int64), Numbers(np.int32)
+_BYTES = Numbers(np.uint8)
+_ALL_KEPT = np.zeros((0, 0, 0), np.uint8)  # no dropout
 _STILL = np.zeros((0, FIELDS), np.int32)  # no augmentation
 _SMALLEST = float(
     np.finfo(np.float32).tiny
@@ -41,6 +43,7 @@ KERNEL = Kernel(
                 *(_FLOATS, _FLOATS),  # shift, scale
                 *(_INTEGERS, COUNT, COUNT, COUNT),  # batches: devices, steps, samples per step
                 *(_MOVES, COUNT),  # how samples are augmented, whether they are
+                *(_BYTES, COUNT, _FLOATS),  # units kept, how many in a step (0: no dropout), scales
                 *(ctypes.c_float, ctypes.c_float, ctypes.c_float),  # learning rate, decay, clip
                 *(ctypes.c_float, ctypes.c_float, REAL),  # momentum, pull, smoothing
                 *(Numbers(np.float32, written=True), Numbers(np.float64, written=True)),  # Δ, loss
@@ -93,6 +96,7 @@ def local_sgd(
     *,
     moves: Array | None = None,
     terms: Terms | None = None,
+    keep: Array | None = None,
     out: Array | None = None,
 ) -> tuple[Float32[Tensor, "n D"], Float64[Tensor, "n"]]:
     """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i), and the mean batch loss.
@@ -108,6 +112,8 @@ def local_sgd(
     shift, scale:  for each channel, float32 [C]
     moves:         how samples are augmented, int32 [n, H, B, 7] (see `airfeel.learn.augment`)
     terms:         further terms of a step; plain SGD if None
+    keep:          units kept by dropout (1) or not (0), place after place of `network.places`, each
+                   [B, height, width, channels]: uint8 [n, H, B·network.units]; no dropout if None
     out:           receives Δ, float32 [n, D]; allocated if None
     """
     w, samples, labels, *standard = _check_inputs(network, theta, x, y, shift, scale)
@@ -123,6 +129,9 @@ def local_sgd(
         raise BadInput(f"terms: {terms}, must be finite")
     augmented = moves is not None
     table = _STILL if moves is None else _check_moves(network, moves, index.shape)
+    kept = _ALL_KEPT
+    if keep is not None:
+        kept = _check_array("keep", keep, (n, steps, size * network.units), np.uint8)
     if np.may_share_memory(delta, w):
         raise BadInput("out: shares memory with theta, must have its own")
     status = KERNEL["local_sgd"](
@@ -132,6 +141,7 @@ def local_sgd(
         *standard,
         *(index, n, steps, size),
         *(table, augmented),
+        *(kept, kept.shape[2], network.scales),
         *(learning_rate, *terms.numbers, delta, loss),
     )
     if status:

@@ -60,8 +60,16 @@ class Linear {
         step_bias(rule);
     }
 
+    // Values or gradients of the output, of all samples.
+    void drop_all(const Dropout& d, Buffer<float>& values) const {
+        const Plane row = {weights.outputs, 1, 1, int(weights.columns), 0};
+        for (int b = 0; b < batch_; ++b)
+            drop(row, dropped.of(d, b), d.scale[dropped.place], &values[b * weights.columns], nullptr);
+    }
+
     Weights weights;
     Buffer<float> output, dy, dx;  // [batch][columns], [batch][columns], [batch][rows]
+    DropPlace dropped;
 
    private:
     static Product product(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth) {
