@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import airfeel
-from airfeel.experiment.build import Setup, build
+from airfeel.experiment.build import Setup, build, build_radio
 from airfeel.learn.backends import Torch, fastest
 from airfeel.learn.local_sgd import clip_updates
 from airfeel.learn.native import Terms
@@ -308,6 +308,24 @@ def test_what_is_refused(training: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words) as caught:
         setup(training.pop("backend", "torch"), **training)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("data", "augment", ["crop"]),
+        ("training", "weight_decay", 0.1),
+        ("training", "clip_norm", 1.0),
+        ("training", "label_smoothing", 0.1),
+        ("training", "update_clip", 1.0),
+    ],
+)
+def test_training_elsewhere_refuses_what_it_would_not_carry_out(
+    section: str, key: str, value: Any
+) -> None:
+    s = build(small())
+    with pytest.raises(BadInput, match=f"{section}.{key}: must be left out"):
+        build_radio(small(**{section: {key: value}}), s.world.model, s.scheme.learn)
 
 
 def test_smoothing_needs_classes() -> None:

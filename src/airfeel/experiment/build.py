@@ -30,7 +30,7 @@ from airfeel.experiment.real_radio import (
     width,
     with_real_radio,
 )
-from airfeel.experiment.training import local_training, series
+from airfeel.experiment.training import local_training, series, used_recipe
 from airfeel.learn import models
 from airfeel.learn.flat import FlatModel
 from airfeel.radio.correlation import correlate
@@ -106,6 +106,11 @@ def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
         raise BadInput(
             f"data.validation = {e.data.validation}: must be 0 where devices are trained "
             "elsewhere, their samples are not known here"
+        )
+    if recipe := used_recipe(e):
+        raise BadInput(
+            f"{recipe[0]}: must be left out where devices are trained elsewhere, their local steps "
+            "are not known here"
         )
     world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
     streams = Streams(e.run.seed)

@@ -17,7 +17,11 @@ class Model(Section):
     name: Annotated[str, named(MODELS, tables=False)] = Field(
         "mlp", description="a model by name, or module:factory"
     )
-    init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
+    init: Literal["default", "xavier", "kaiming", "zeros"] = Field(
+        "default",
+        description="initial weights: PyTorch's own, Xavier uniform, Kaiming normal (variance "
+        "2/fan_in), or zeros; the last three with zero biases",
+    )
     dropout: Shares = Field(
         0.0,
         description="share of units dropped in training: one number, before the last layer, or a "

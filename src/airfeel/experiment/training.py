@@ -51,6 +51,12 @@ def recipe_of(e: Experiment) -> Recipe:
     )
 
 
+def used_recipe(e: Experiment) -> list[str]:
+    """Name the settings of the recipe that are not at their defaults."""
+    clip = ["training.update_clip"] if e.training.update_clip is not None else []
+    return recipe_of(e).used + clip
+
+
 def _backend(
     e: Experiment, model: FlatModel, data: Dataset, recipe: Recipe, prefer: str | None
 ) -> Backend:

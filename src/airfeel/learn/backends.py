@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from airfeel.errors import shorten
 from airfeel.learn import native
 from airfeel.learn.dropout import MaskNumbers, mask_numbers
 from airfeel.learn.flat import FlatModel, Replica
@@ -29,6 +30,7 @@ from airfeel.types import BadInput, Dataset
 
 Drops = Annotated[bool, about("whether the model has dropout")]
 
+_REASON = 160  # most characters of a reason
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
 _DRAWS = "training.backend = 'stacked': the model draws random numbers in training; use 'torch'"
 
@@ -237,7 +239,7 @@ def fastest(
         return Native(native.describe(model.module, data.shape), data, recipe, rule)
     on_cpu = model.device.type == "cpu"
     if on_cpu and model.dtype == torch.float32:
-        _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
+        _say_once(f"training with PyTorch, not with the native kernel: {shorten(why, _REASON)}")
     kind = Torch if on_cpu or dropout else Stacked
     return kind(model, data, rule, recipe)
 
@@ -268,6 +270,21 @@ def compiled(
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
     return Native(native.describe(model.module, data.shape), data, recipe, rule)
+
+
+def in_words(backend: Backend) -> str:
+    """Say in one line which backend trains and, if it is not the native one, why.
+
+    Args:
+        backend: of local training.
+    """
+    if backend.name == "native":
+        return "training with the native kernel"
+    if not isinstance(backend, Torch | Stacked):
+        return f"training with backend {backend.name}"
+    why = why_not(backend.model, backend.data, backend.rule, backend.recipe)
+    because = f"not the native kernel: {why}" if why else "as training.backend says"
+    return f"training with backend {backend.name}, {shorten(because, _REASON)}"
 
 
 @cache

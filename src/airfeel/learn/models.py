@@ -112,7 +112,7 @@ def make(
         name: in the catalogue, or `module:factory`.
         shape: channels, height and width of one sample.
         classes: one output each; 0 where targets are numbers.
-        init: "default" (PyTorch's), "xavier" or "zeros".
+        init: "default" (PyTorch's), "xavier", "kaiming" or "zeros".
         seed: of the initial weights.
         hidden: hidden units, for models that have such.
         dropout: share of units dropped in training, likewise; a number is for the last place.
@@ -171,10 +171,18 @@ def size(name: str, shape: Shape, classes: int, hidden: int = 64) -> int:
 
 
 def _initialise(module: nn.Module, init: str) -> None:
+    """Glorot and Bengio 2010 (uniform), He et al. 2015 (normal, variance 2/fan_in), or zeros.
+
+    Biases are zero. With "kaiming" other vectors, such as the scales of a norm, stay as they are.
+    """
     if init == "default":
         return
-    for p in module.parameters():
-        if init == "xavier" and p.dim() > 1:
+    for name, p in module.named_parameters():
+        if init == "kaiming" and p.dim() > 1:
+            nn.init.kaiming_normal_(p, mode="fan_in", nonlinearity="relu")
+        elif init == "kaiming" and not name.endswith("bias"):
+            continue
+        elif init == "xavier" and p.dim() > 1:
             nn.init.xavier_uniform_(p)
         else:
             nn.init.zeros_(p)
