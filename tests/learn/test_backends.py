@@ -245,9 +245,8 @@ def test_a_backend_says_which_it_is_and_why_in_one_short_line(
 
 @pytest.mark.skipif(why_not is not None, reason=f"no native kernel: {why_not}")
 def test_the_native_backend_says_so() -> None:
-    assert (
-        backends.in_words(setup("auto").scheme.learn.backend) == "training with the native kernel"
-    )
+    backend = setup("auto").scheme.learn.backend
+    assert backends.in_words(backend) == "training with the native kernel"
 
 
 def test_the_warning_of_a_fallback_is_short(
