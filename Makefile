@@ -57,6 +57,7 @@ bench: $(VENV)/.installed-dev ## Measure what the project claims about speed
 	$(BIN)/python benchmarks/real_radio.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/recovery.py
 	$(BIN)/python benchmarks/wire.py
 	$(BIN)/python benchmarks/startup.py

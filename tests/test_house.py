@@ -27,13 +27,21 @@ FLOORS = [
 ]
 FILES = sorted(PACKAGE.rglob("*.py"))
 CATALOGUES = [c for c in vars(catalogues).values() if isinstance(c, Catalogue)]
-SEEDING = {"default_rng", "Generator", "Philox", "PCG64", "RandomState", "SeedSequence"}
-SEEDING |= {"manual_seed", "seed", "Random"}
+SEEDING = {
+    "default_rng",
+    "Generator",
+    "Philox",
+    "PCG64",
+    "PCG64DXSM",
+    "RandomState",
+    "SeedSequence",
+}
+SEEDING |= {"manual_seed", "seed", "Random", "PCG64DXSM"}
 SEEDS = {
     "streams.py": {"SeedSequence", "Generator", "Philox"},
     "radio/sionna.py": {"manual_seed"},  # Sionna's own generator: seeded from a device's dice
     "learn/models.py": {"manual_seed"},  # initial weights: seeded from a stream, in fork_rng
-    "learn/backends.py": {"Generator", "manual_seed"},  # dropout: seeded from a device's dice
+    "learn/dropout.py": {"Generator", "manual_seed", "PCG64DXSM"},  # seeded from a device's stream
     "learn/global_rng.py": {
         "seed",
         "manual_seed",

@@ -68,6 +68,26 @@ def test_augmented_images_are_the_local_ones(tmp_path, batch):
     assert results(tmp_path / "ray") == results(tmp_path / "here")
 
 
+def test_a_training_recipe_gives_the_local_result(tmp_path):
+    """Masks of dropout, momentum and clips belong to devices, wherever they are trained."""
+
+    def e(**run):
+        training = {"devices": 7, "rounds": 3, "dtype": "float32", "rule": "momentum"}
+        training |= {"weight_decay": 0.05, "clip_norm": 0.4, "label_smoothing": 0.1}
+        return small(
+            "tcs-d",
+            data={"shape": [1, 8, 8]},
+            model={"name": "small-cnn", "dropout": [0.25, 0.5]},
+            training=training | {"update_clip": 0.3},
+            scheme={"scheduled": 5},
+            run=run,
+        )
+
+    airfeel.run(e(), tmp_path / "here")
+    airfeel.run(e(engine="ray", actors=3), tmp_path / "ray")
+    assert results(tmp_path / "ray") == results(tmp_path / "here")
+
+
 @pytest.mark.parametrize("actors", [1, 2, 3])
 def test_any_number_of_actors_gives_the_local_result(tmp_path, local, actors):
     scheme, expected = local

@@ -18,6 +18,11 @@ from airfeel.types import Reason
 
 FLOAT32 = {"training": {"dtype": "float32", "backend": "torch"}}
 PERFECT = {**FLOAT32, "radio": {"fading": "none", "noise": 1e-14, "power": 1e6}}
+RECIPE = {
+    "data": {"augment": ["flip"]},
+    "model": {"dropout": [0.3]},
+    "training": {"weight_decay": 0.05, "clip_norm": 0.4, "rule": "momentum", "update_clip": 0.3},
+}
 SCARCE = {"radio": {"power_scalar": 2.0, "mean_gain": [0.01, 1.0, 1.0, 0.3, 1.0, 2.0]}}
 
 
@@ -55,7 +60,7 @@ def test_perfect_channels_for_five_rounds(tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["tcs-h", "tcs-d", "top-k", "fedavg"])
-@pytest.mark.parametrize("settings", [PERFECT, SCARCE, {"budget": {"slots": 200}}], ids=str)
+@pytest.mark.parametrize("settings", [PERFECT, SCARCE, RECIPE, {"budget": {"slots": 200}}], ids=str)
 def test_bit_for_bit_on_any_channel(tmp_path, scheme, settings):
     setup = build(small(scheme, **settings))
     played = play(setup, 5)

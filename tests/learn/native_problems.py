@@ -8,13 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from airfeel.learn import native
+from airfeel.learn.dropout import Dropout
 
 why_not = native.KERNEL.missing
 needs_kernel = pytest.mark.skipif(why_not is not None, reason=f"no native kernel: {why_not}")
 
 
-def random_network(seed: int) -> tuple[nn.Sequential, tuple[int, int, int], int]:
-    """A network of the supported family with odd sizes, its input's shape and its classes."""
+def random_network(seed: int, drop: float = 0.0) -> tuple[nn.Sequential, tuple[int, int, int], int]:
+    """A network of the supported family with odd sizes, its input's shape and its classes.
+
+    drop: share of units that are dropped behind each layer.
+    """
     dice = np.random.default_rng(seed)
     shape = c, h, w = tuple(int(n) for n in (dice.choice([1, 2, 3, 16]), *dice.integers(9, 15, 2)))
     leaves: list[nn.Module] = []
@@ -31,11 +35,14 @@ def random_network(seed: int) -> tuple[nn.Sequential, tuple[int, int, int], int]
             tail.insert(int(dice.integers(0, 2)), nn.MaxPool2d(2))
             h, w = h // 2, w // 2
         leaves.append(nn.Sequential(*tail))
+        if drop:
+            leaves.append(Dropout(drop, coarse=bool(seed % 2)))
     leaves.append(nn.Flatten())
     features, classes = c * h * w, int(dice.integers(2, 23))
     if dice.random() < 0.6:
         hidden = int(dice.choice([3, 16, 31]))
         leaves += [nn.Linear(features, hidden, bias=bool(dice.random() < 0.8)), nn.ReLU()]
+        leaves += [Dropout(drop)] if drop else []
         features = hidden
     return nn.Sequential(*leaves, nn.Linear(features, classes)), shape, classes
 
@@ -44,10 +51,10 @@ def flat(module: nn.Module) -> Tensor:
     return torch.cat([p.detach().flatten() for p in module.parameters()])
 
 
-def problem(seed: int, n: int = 1, steps: int = 1) -> dict[str, Any]:
+def problem(seed: int, n: int = 1, steps: int = 1, drop: float = 0.0) -> dict[str, Any]:
     """A random network with data: all that native.local_sgd takes, and the module."""
     torch.manual_seed(seed)
-    return problem_of(*random_network(seed), seed, n, steps)
+    return problem_of(*random_network(seed, drop), seed, n, steps)
 
 
 def problem_of(

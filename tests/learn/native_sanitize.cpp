@@ -1,7 +1,8 @@
 // Runs the native kernel on networks read from standard input, with arrays of exactly the needed
 // size, so that a sanitizer build notices every step outside of them. Prints a checksum.
 //
-// Each network: samples, bytes, parameters, classes, devices, steps, batch, layers, then its table.
+// Each network: samples, bytes, parameters, classes, devices, steps, batch, layers, units that dropout
+// has in a sample, then its table.
 
 #include <cstdio>
 #include <iostream>
@@ -12,9 +13,9 @@
 int main() {
     std::mt19937 dice(1);
     std::uniform_real_distribution<float> small(-0.3f, 0.3f);
-    int64_t samples, bytes, parameters, classes, devices, steps, batch, layers;
+    int64_t samples, bytes, parameters, classes, devices, steps, batch, layers, units;
     while (std::cin >> samples >> bytes >> parameters >> classes
-           >> devices >> steps >> batch >> layers) {
+           >> devices >> steps >> batch >> layers >> units) {
         std::vector<int64_t> table(layers * sizeof(airfeel::Layer) / sizeof(int64_t));
         for (auto& field : table) std::cin >> field;
         const int64_t pixels = samples * table[1] * table[2] * table[3];
@@ -39,17 +40,23 @@ int main() {
         }
         std::vector<float> delta(devices * parameters);
         std::vector<double> loss(devices);
-        auto train = [&](bool augmented) {
+        std::vector<uint8_t> keep(devices * steps * batch * units);
+        for (auto& kept : keep) kept = dice() % 4 > 0;
+        const std::vector<float> factors(layers, 4.0f / 3.0f);
+        auto train = [&](bool augmented, float decay = 0, float more = 0) {
             return airfeel_local_sgd(table.data(), layers, theta.data(), parameters, stored.data(),
                                      bytes, label.data(), shift.data(), scale.data(), index.data(),
                                      devices, steps, batch,
                                      reinterpret_cast<const int32_t*>(moves.data()), augmented,
-                                     0.05f, delta.data(), loss.data());
+                                     keep.data(), decay != 0 ? batch * units : 0, factors.data(),
+                                     0.05f, decay, more, more, more, more, delta.data(),
+                                     loss.data());
         };
         theta[parameters / 2] = INFINITY;  // what is not finite must not lead astray either
         train(true);
+        train(true, 0.1f, 0.5f);
         theta[parameters / 2] = 0;
-        const int status = train(true) + train(false);
+        const int status = train(true) + train(false, 0.1f) + train(true, 0.1f, 0.5f) + train(false);
         int64_t hits = 0;
         double whole = 0;
         const int looked = airfeel_evaluate(table.data(), layers, theta.data(), stored.data(), bytes,

@@ -228,3 +228,32 @@ def test_devices_that_are_not_invited_are_not_trained() -> None:
     invited = [n for n, r in enumerate(report.plan.reason) if r != "not-invited"]
     assert sorted(trained) == invited
     assert 0 < len(invited) < s.world.devices
+
+
+def test_a_backend_says_which_it_is_and_why_in_one_short_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native.KERNEL, "missing", None)
+    s = setup("torch", dtype="float64")
+    text = backends.in_words(s.scheme.learn.backend)
+    assert text.startswith("training with backend torch, not the native kernel: it computes in")
+    chosen = backends.in_words(setup("stacked").scheme.learn.backend)
+    assert chosen == "training with backend stacked, as training.backend says"
+    monkeypatch.setattr(native.KERNEL, "missing", "c++ failed: " + "error " * 200)
+    assert len(backends.in_words(setup("auto").scheme.learn.backend)) < 220
+
+
+@pytest.mark.skipif(why_not is not None, reason=f"no native kernel: {why_not}")
+def test_the_native_backend_says_so() -> None:
+    backend = setup("auto").scheme.learn.backend
+    assert backends.in_words(backend) == "training with the native kernel"
+
+
+def test_the_warning_of_a_fallback_is_short(
+    warned: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.KERNEL, "missing", "c++ failed: " + "error " * 200)
+    world = setup("torch").world
+    fastest(world.model, world.data)
+    assert len(warned()) == 1
+    assert len(warned()[0]) < 240

@@ -113,7 +113,7 @@ def test_dropout_follows_the_seed():
     assert (mean == 1).all()  # off outside of training
 
 
-@pytest.mark.parametrize("init", ["default", "xavier", "zeros"])
+@pytest.mark.parametrize("init", ["default", "xavier", "kaiming", "zeros"])
 def test_initial_weights_follow_seed_and_rule(init):
     a, b, c = (
         FlatModel(make("mlp", (1, 4, 4), 3, init=init, seed=s), classes=3).initial()
@@ -121,6 +121,29 @@ def test_initial_weights_follow_seed_and_rule(init):
     )
     assert torch.equal(a, b)
     assert torch.equal(a, c) == (init == "zeros")
+
+
+def test_kaiming_weights_have_variance_two_over_fan_in_and_zero_biases():
+    module = make("paper-cnn", (3, 32, 32), 10, init="kaiming", seed=3)
+    for name, p in module.named_parameters():
+        if name.endswith("bias"):
+            assert (p == 0).all()
+        else:
+            z = p.detach().double().flatten() / (2 / p[0].numel()) ** 0.5
+            assert abs(z.mean()) < 4 / len(z) ** 0.5
+            assert abs(z.square().mean() - 1) < 4 * (2 / len(z)) ** 0.5
+            assert z.abs().max() > 2.5  # normal, not uniform: √3 at most
+
+
+def normed(shape, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(16, 4), nn.GroupNorm(2, 4), nn.Linear(4, classes))
+
+
+def test_kaiming_leaves_the_scales_of_a_norm():
+    module = make("test_models:normed", (1, 4, 4), 3, init="kaiming", seed=0)
+    assert (module[2].weight == 1).all()
+    assert (module[2].bias == 0).all()
+    assert (module[3].bias == 0).all()
 
 
 def own_net(shape, classes, width=2):

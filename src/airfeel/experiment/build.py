@@ -1,8 +1,6 @@
 """From settings to the world, the scheme and the dice of a run."""
 
-import math
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +9,7 @@ import torch
 from jaxtyping import Int64
 
 from airfeel.catalogue import Table, name_of
-from airfeel.catalogues import ALLOCATORS, AUGMENTS, BACKENDS, FADINGS, RULES, SERIES
+from airfeel.catalogues import ALLOCATORS, FADINGS
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.shards import deal
@@ -19,7 +17,7 @@ from airfeel.data.validation import validated
 from airfeel.errors import quote, reason
 from airfeel.experiment import space
 from airfeel.experiment.assemble import assemble
-from airfeel.experiment.config import SQUARES, Experiment
+from airfeel.experiment.config import Experiment
 from airfeel.experiment.fields import scheduling
 from airfeel.experiment.real_radio import (
     lanes,
@@ -32,12 +30,9 @@ from airfeel.experiment.real_radio import (
     width,
     with_real_radio,
 )
+from airfeel.experiment.training import local_training, series, used_recipe
 from airfeel.learn import models
-from airfeel.learn.augment import Augment
-from airfeel.learn.backends import Backend
 from airfeel.learn.flat import FlatModel
-from airfeel.learn.local_sgd import LocalSGD
-from airfeel.learn.recipe import Recipe
 from airfeel.radio.correlation import correlate
 from airfeel.radio.fading import Draw, Sky
 from airfeel.radio.weights import by_samples
@@ -50,9 +45,7 @@ from airfeel.types import (
     Learn,
     Network,
     Scheme,
-    Series,
     World,
-    at_round,
 )
 
 
@@ -95,42 +88,10 @@ def build(e: Experiment, data: Dataset | None = None, prefer: str | None = None)
         data, shards = validated(data, shards, e.data.validation, rng=rng)
     model = _model(e, data, streams, device)
     world = _world(e, model, _on(data, device), shards)
-    recipe = Recipe(Augment(tuple(AUGMENTS.make(each) for each in e.data.augment)))
-    backend = _backend(e, model, world.data, recipe, prefer)
-    world = replace(world, look=getattr(backend, "look", None))
-    learn = LocalSGD(
-        backend,
-        e.training.local_steps,
-        None if e.training.batch_size == "all" else e.training.batch_size,
-        _series(e.training.learning_rate, "training.learning_rate", e.training.rounds, zero=True),
-        recipe.augment,
-    )
+    learn = local_training(e, model, world.data, prefer)
+    world = replace(world, look=getattr(learn.backend, "look", None))
     scheme, told = _scheme(e, world, learn, streams)
     return Setup(world, scheme, streams, told)
-
-
-def _backend(
-    e: Experiment, model: FlatModel, data: Dataset, recipe: Recipe, prefer: str | None
-) -> Backend:
-    chosen = e.training.backend
-    takes = BACKENDS.settings(name_of(chosen))
-    if e.training.rule is not None and "rule" not in takes:
-        raise BadInput(f"training.rule: backend {name_of(chosen)!r} takes no rule")
-    if recipe != Recipe() and "recipe" not in takes:
-        raise BadInput(f"data.augment: backend {name_of(chosen)!r} takes no recipe")
-    facts = {
-        "model": model,
-        "data": data,
-        "rule": RULES.make(e.training.rule or "sgd"),
-        "dropout": e.model.dropout > 0,
-        "recipe": recipe,
-    }
-    if prefer is not None and prefer in BACKENDS and name_of(chosen) == "auto":
-        with suppress(BadInput):
-            preferred: Backend = BACKENDS.make(prefer, **facts)
-            return preferred
-    backend: Backend = BACKENDS.make(chosen, **facts)
-    return backend
 
 
 def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
@@ -145,6 +106,11 @@ def build_radio(e: Experiment, model: Network, learn: Learn) -> Setup:
         raise BadInput(
             f"data.validation = {e.data.validation}: must be 0 where devices are trained "
             "elsewhere, their samples are not known here"
+        )
+    if recipe := used_recipe(e):
+        raise BadInput(
+            f"{recipe[0]}: must be left out where devices are trained elsewhere, their local steps "
+            "are not known here"
         )
     world = _world(e, model, no_data(), (np.zeros(0, np.int64),) * e.training.devices)
     streams = Streams(e.run.seed)
@@ -243,7 +209,7 @@ def _scheme(
         fade=fade,
         learn=learn,
         allocate=ALLOCATORS.make(e.radio.allocator, time_limit=e.radio.allocator_seconds),
-        power_scalar=_series(e.radio.power_scalar, "radio.power_scalar", e.training.rounds),
+        power_scalar=series(e.radio.power_scalar, "radio.power_scalar", e.training.rounds),
         alpha=e.radio.alpha,
         strict_bits=chosen.strict_bits,
         inviting=inviting,
@@ -260,26 +226,6 @@ def _scheme(
     refuse_replaced(e, fade, scheme)
     own = {"scheme": scheme.name} if ":" in chosen.name else {}  # as tables call it
     return with_real_radio(e, scheme), told | own
-
-
-def _series(
-    value: float | tuple[float, ...] | Table, key: str, rounds: int | None, *, zero: bool = False
-) -> Series:
-    """Numbers over the rounds: as they are, or a series by name, looked at round by round."""
-    if not isinstance(value, dict):
-        return value
-    series: Series = SERIES.make(value, key, **({} if rounds is None else {"rounds": rounds}))
-    for t in range(1, (rounds or 1) + 1):
-        number = at_round(series, t)
-        legal = isinstance(number, int | float) and 0.0 <= number < math.inf
-        if not legal or (not zero and not SQUARES[0] <= number <= SQUARES[1]):
-            shown = f"{key} = {quote(value)}: is {quote(number)} in round {t}"
-            raise BadInput(f"{shown}, must be {_legal(zero)}")
-    return series
-
-
-def _legal(zero: bool) -> str:
-    return "0 or more" if zero else f"between {SQUARES[0]} and {SQUARES[1]}"
 
 
 _OF_PATHS = ("profile", "delay_spread", "carrier", "speed")

@@ -7,17 +7,9 @@ from airfeel.catalogue import name_of
 from airfeel.catalogues import FADINGS
 from airfeel.errors import BadInput
 from airfeel.experiment.fields import scheduling
+from airfeel.experiment.learning_sections import Model, Training
 from airfeel.experiment.radio_sections import CellSection, Csi, Hardware, LinkSection, Sync
-from airfeel.experiment.sections import (
-    Budget,
-    Data,
-    Model,
-    Radio,
-    RunOptions,
-    SchemeChoice,
-    Section,
-    Training,
-)
+from airfeel.experiment.sections import Budget, Data, Radio, RunOptions, SchemeChoice, Section
 
 SQUARES = 1e-150, 1e150  # numbers of which the square is a double
 _HALF = 0.5  # of the devices, at random: NCAirFL's

@@ -181,6 +181,23 @@ EachRound = Annotated[
 ]
 
 
+def _shares(value: Value) -> float | tuple[float, ...]:
+    """One number of at least 0 and below 1, or a list of them."""
+    values = value if isinstance(value, list | tuple) else [value]
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not values or len(numbers) < len(values) or not all(0 <= v < 1 for v in numbers):
+        raise ValueError("must be a number of at least 0 and below 1, or a list of such numbers")
+    each = tuple(float(v) for v in numbers)
+    return each if isinstance(value, list | tuple) else each[0]
+
+
+_SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+_SHARES = [_SHARE, {"type": "array", "items": _SHARE, "minItems": 1}]
+Shares = Annotated[
+    float | tuple[float, ...], BeforeValidator(_shares), WithJsonSchema({"anyOf": _SHARES})
+]
+
+
 def _count_or_all(value: Value) -> Value:
     if value == "all" or (type(value) is int and 1 <= value < 2**63):
         return value

@@ -22,6 +22,7 @@ from airfeel.experiment.rows import Row
 from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.experiment.store import Store
 from airfeel.experiment.summary import End, Facts, summarise
+from airfeel.learn.backends import Backend, in_words
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, Turn, World
 
@@ -35,6 +36,13 @@ class Watcher(Protocol):
     def begin(self, experiment: Experiment, world: World) -> None: ...
     def row(self, row: Row) -> None: ...
     def end(self, summary: Facts) -> None: ...
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A watcher that shows, before the first row, which backend trains and why."""
+
+    def trained_by(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,9 @@ class Loop:
         """All rounds, whatever workers are lost on the way."""
         for watcher in self.watchers:
             watcher.begin(self.e, self.setup.world)
+            backend = getattr(self.setup.scheme.learn, "backend", None)
+            if isinstance(watcher, Informed) and isinstance(backend, Backend):
+                watcher.trained_by(in_words(backend))
         while True:
             try:
                 with closing(self.make()) as engine:

@@ -25,6 +25,7 @@ class Display:
         self._bar: Progress | None = None
 
     def begin(self, experiment: Experiment, world: World | None = None) -> None:
+        self._alone = not self._label
         self._label = self._label or experiment.scheme.name
         self._rounds, self._slots = experiment.training.rounds, experiment.slots
         self._blocks = self._slots * experiment.radio.subchannels
@@ -35,6 +36,11 @@ class Display:
         self._due = time.monotonic() + self._pause
         if self._console.is_terminal:  # the bar's first look comes later: short runs have none
             self._console.print(f"{self._label}: starting", end="\r", highlight=False)
+
+    def trained_by(self, text: str) -> None:
+        """Show which backend trains, where one run alone is shown."""
+        if self._alone:
+            self._console.print(f"{self._label}: {text}", highlight=False, soft_wrap=True)
 
     def row(self, row: Row) -> None:
         if not math.isnan(float(row["test_accuracy"])):

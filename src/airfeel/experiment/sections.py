@@ -9,7 +9,6 @@ from airfeel.catalogues import (
     ALLOCATORS,
     AMPLITUDES,
     AUGMENTS,
-    BACKENDS,
     CODECS,
     DATASETS,
     FADINGS,
@@ -18,10 +17,8 @@ from airfeel.catalogues import (
     MASKS,
     MEMORIES,
     METERS,
-    MODELS,
     PARTITIONS,
     PLANS,
-    RULES,
     SCHEMES,
     SCREENS,
     SKIES,
@@ -30,7 +27,6 @@ from airfeel.catalogues import (
 )
 from airfeel.experiment.fields import (
     Changes,
-    CountOrAll,
     Each,
     EachRound,
     Options,
@@ -74,52 +70,6 @@ class Data(Section):
     )
     augment: tuple[Annotated[Choice, named(AUGMENTS)], ...] = later(
         (), description="random transforms of training images, in this order"
-    )
-
-
-class Model(Section):
-    """The network."""
-
-    name: Annotated[str, named(MODELS, tables=False)] = Field(
-        "mlp", description="a model by name, or module:factory"
-    )
-    init: Literal["default", "xavier", "zeros"] = Field("default", description="initial weights")
-    dropout: Below1 = Field(0.0, description="share of units dropped in training; 0 is off")
-    hidden: Count = Field(64, description="hidden units of the mlp")
-    buffers: Literal["refuse", "frozen"] = Field(
-        "refuse", description="frozen keeps the buffers of a model, which must be constants"
-    )
-    options: Options = Field({}, description="arguments for a user's own factory")
-
-
-class Training(Section):
-    """Local SGD."""
-
-    devices: Count = Field(20, description="N")
-    local_steps: Count = Field(10, description="H, SGD iterations of a device in a round")
-    batch_size: CountOrAll = Field(
-        64, description="B, or all: every sample of a device in every step"
-    )
-    learning_rate: EachRound = Field(
-        0.05, description="η, one number, one for each round, or a series by name"
-    )
-    rounds: Annotated[Count | None, Changes.LENGTH] = Field(
-        100, description="round limit; leave out for none"
-    )
-    dtype: Literal["float32", "float64"] = Field(
-        "float32", description="numbers that models and updates are made of"
-    )
-    device: Annotated[str, Changes.SPEED] = Field(
-        "cpu", description="compute device: cpu, cuda, cuda:1, …"
-    )
-    backend: Annotated[Choice, named(BACKENDS), Changes.SPEED] = Field(
-        "auto", description="what carries local SGD out; auto is the fastest that can"
-    )
-    weights: Literal["equal", "samples"] = later(
-        "equal", description="how devices count in means: equally, or by their number of samples"
-    )
-    rule: Annotated[Choice, named(RULES)] | None = later(
-        description="what a local step does; left out: plain SGD"
     )
 
 

@@ -18,22 +18,21 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from airfeel.errors import shorten
 from airfeel.learn import native
+from airfeel.learn.dropout import MaskNumbers, mask_numbers
 from airfeel.learn.flat import FlatModel, Replica
-from airfeel.learn.look import NativeLook, serves
-from airfeel.learn.models import dropout_dice
-from airfeel.learn.recipe import Recipe
+from airfeel.learn.native_sgd import Native, why_not
+from airfeel.learn.recipe import Recipe, Uniforms, Updates
 from airfeel.learn.rules import Memory, PlainSGD, Rule
 from airfeel.ranges import about
 from airfeel.types import BadInput, Dataset
 
 Drops = Annotated[bool, about("whether the model has dropout")]
 
+_REASON = 160  # most characters of a reason
 _STACK_BYTES = 2**28  # of parameters and gradients in a block of stacked devices
 _DRAWS = "training.backend = 'stacked': the model draws random numbers in training; use 'torch'"
-_BLOCK_BYTES = 2**23  # of updates that native devices make in one call: each call costs some steps
-_Out = tuple[Float[Tensor, "n D"], Float64[np.ndarray, "n"]]
-Uniforms = Float64[np.ndarray, "n H B W"] | None  # for each sample's augmentation, if there is any
 
 
 @runtime_checkable
@@ -54,7 +53,7 @@ class Backend(Protocol):
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
         seeds: Sequence[int] | None = None,
-    ) -> _Out: ...
+    ) -> Updates: ...
 
 
 @runtime_checkable
@@ -68,7 +67,7 @@ class Augmenting(Protocol):
         learning_rate: float,
         seeds: Sequence[int] | None = None,
         uniforms: Uniforms = None,
-    ) -> _Out: ...
+    ) -> Updates: ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Torch:
         learning_rate: float,
         seeds: Sequence[int] | None = None,
         uniforms: Uniforms = None,
-    ) -> _Out:
+    ) -> Updates:
         delta = theta.new_empty((len(batches), len(theta)))
         loss = np.empty(len(batches))
         for n, steps in enumerate(torch.from_numpy(batches).to(theta.device)):
@@ -112,13 +111,12 @@ class Torch:
         out: Float[Tensor, "D"],
         uniforms: Float64[np.ndarray, "H B W"] | None,
     ) -> float:
-        dice = None if seed is None else torch.Generator().manual_seed(seed)
-        token = dropout_dice.set(dice)
+        token = mask_numbers.set(None if seed is None else MaskNumbers(seed))
         try:
             with self.model.training() as net:
                 return self._steps(net, theta, steps, learning_rate, out, uniforms)
         finally:
-            dropout_dice.reset(token)
+            mask_numbers.reset(token)
 
     def _steps(
         self,
@@ -138,10 +136,11 @@ class Torch:
             if uniforms is not None:
                 x = self.recipe.augment(x, uniforms[h])
             x = data.inputs(x, theta.dtype)
-            loss = self.model.loss(net(self.model.laid_out(x)), data.train_y[index])
+            output = net(self.model.laid_out(x))
+            loss = self.model.loss(output, data.train_y[index], self.recipe.label_smoothing)
             gradient = torch.autograd.grad(loss, net.parameters)
             with torch.no_grad():
-                self.rule(net.parameters, gradient, start, learning_rate, memory)
+                self.recipe.step(self.rule, net.parameters, gradient, start, learning_rate, memory)
             losses.append(loss.detach())
         torch.sub(net.flat, theta, out=out)
         return float(torch.stack(losses).to(torch.float64).mean())
@@ -173,7 +172,7 @@ class Stacked:
         learning_rate: float,
         seeds: Sequence[int] | None = None,
         uniforms: Uniforms = None,
-    ) -> _Out:
+    ) -> Updates:
         before = self.model.seeded.state()
         try:
             with self.model.training() as net:
@@ -193,11 +192,12 @@ class Stacked:
         batches: Int64[np.ndarray, "n H B"],
         learning_rate: float,
         uniforms: Uniforms,
-    ) -> _Out:
+    ) -> Updates:
         model, data = self.model, self.data
 
         def loss_of(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
-            return model.loss(torch.func.functional_call(net.module, model.split(flat), x), y)
+            output = torch.func.functional_call(net.module, model.split(flat), x)
+            return model.loss(output, y, self.recipe.label_smoothing)
 
         gradient = torch.func.vmap(torch.func.grad_and_value(loss_of))
         flat = theta.expand(len(batches), -1).clone()
@@ -208,50 +208,12 @@ class Stacked:
                 x = self.recipe.augment(x, uniforms[:, h])
             x = data.inputs(x.flatten(0, 1), theta.dtype).view(x.shape)
             step, loss = gradient(flat, x, data.train_y[index])
-            self.rule([flat], [step], [theta], learning_rate, memory)
+            self.recipe.step(
+                self.rule, [flat], [step], [theta], learning_rate, memory, stacked=True
+            )
             losses.append(loss.detach())
         mean = torch.stack(losses).to(torch.float64).mean(dim=0)
         return flat - theta, mean.cpu().numpy()
-
-
-@dataclass(frozen=True)
-class Native:
-    """The C++ kernel, plain SGD alone; one core per call.
-
-    network: the layers as the kernel reads them. data: the samples. recipe: as for `Torch`.
-    """
-
-    network: native.Network
-    data: Dataset
-    recipe: Recipe = field(default_factory=Recipe)
-    name: ClassVar[str] = "native"
-
-    @property
-    def block(self) -> int:
-        return int(np.clip(_BLOCK_BYTES // (4 * self.network.parameters), 1, 128))
-
-    @property
-    def look(self) -> NativeLook | None:
-        """What it trains it evaluates too, if the test set is stored as the kernel reads it."""
-        return NativeLook(self.network) if serves(self.data.test_x) else None
-
-    def __call__(
-        self,
-        theta: Float[Tensor, "D"],
-        batches: Int64[np.ndarray, "n H B"],
-        learning_rate: float,
-        seeds: Sequence[int] | None = None,
-        uniforms: Uniforms = None,
-    ) -> _Out:
-        data = self.data
-        shift, scale = data.shift.float(), data.scale.float()
-        moves = None if uniforms is None else self.recipe.augment.moves(uniforms, data.shape)
-        delta, loss = native.local_sgd(
-            *(self.network, theta, data.train_x, data.train_y, batches, learning_rate),
-            *(shift, scale),
-            moves=moves,
-        )
-        return delta, loss.numpy()
 
 
 def fastest(
@@ -272,12 +234,12 @@ def fastest(
     """
     dropout = dropout or model.has_dropout
     rule, recipe = rule or PlainSGD(), recipe or Recipe()
-    why = _not_native(model, data, rule, dropout, recipe)
+    why = why_not(model, data, rule, recipe)
     if why is None:
-        return Native(native.describe(model.module, data.shape), data, recipe)
+        return Native(native.describe(model.module, data.shape), data, recipe, rule)
     on_cpu = model.device.type == "cpu"
-    if on_cpu and model.dtype == torch.float32 and not dropout:
-        _say_once(f"the native backend cannot be used ({why}); training with PyTorch instead")
+    if on_cpu and model.dtype == torch.float32:
+        _say_once(f"training with PyTorch, not with the native kernel: {shorten(why, _REASON)}")
     kind = Torch if on_cpu or dropout else Stacked
     return kind(model, data, rule, recipe)
 
@@ -304,31 +266,25 @@ def compiled(
 ) -> Backend:
     """`Native`, or an error that says why it cannot train this; arguments as for `fastest`."""
     rule, recipe = rule or PlainSGD(), recipe or Recipe()
-    why = _not_native(model, data, rule, dropout, recipe)
+    why = why_not(model, data, rule, recipe)
     if why is not None:
         raise BadInput(f"training.backend = 'native': {why}; use 'auto' or 'torch'")
-    return Native(native.describe(model.module, data.shape), data, recipe)
+    return Native(native.describe(model.module, data.shape), data, recipe, rule)
 
 
-def _not_native(
-    model: FlatModel, data: Dataset, rule: Rule, dropout: bool, recipe: Recipe
-) -> str | None:
-    """Why the kernel cannot train this model by this rule; None if it can."""
-    if not isinstance(rule, PlainSGD):
-        return f"it knows plain SGD, not {type(rule).__name__}"
-    if model.device.type != "cpu" or model.dtype != torch.float32:
-        return f"it computes in float32 on the CPU, not in {model.dtype} on {model.device}"
-    if dropout:
-        return "it has no dropout"
-    if recipe.augment.own is not None:
-        return f"it has crop, flip and cutout, not {recipe.augment.own}"
-    if not model.classes or data.train_x.dtype not in (torch.uint8, torch.float32):
-        return "it trains classifiers on uint8 or float32 inputs"
-    try:
-        native.describe(model.module, data.shape)
-    except native.Unsupported as error:
-        return str(error)
-    return native.KERNEL.missing
+def in_words(backend: Backend) -> str:
+    """Say in one line which backend trains and, if it is not the native one, why.
+
+    Args:
+        backend: of local training.
+    """
+    if backend.name == "native":
+        return "training with the native kernel"
+    if not isinstance(backend, Torch | Stacked):
+        return f"training with backend {backend.name}"
+    why = why_not(backend.model, backend.data, backend.rule, backend.recipe)
+    because = f"not the native kernel: {why}" if why else "as training.backend says"
+    return f"training with backend {backend.name}, {shorten(because, _REASON)}"
 
 
 @cache

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from airfeel.learn.dropout import Dropout
 from airfeel.learn.global_rng import SeededWork, warn_of_evaluation
 from airfeel.types import BadInput, Dataset, Scores, Spread
 
@@ -130,10 +131,13 @@ class FlatModel:
             p.data = view.view(shape)
         return Replica(module, flat, list(parameters))
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Mean cross-entropy; half the mean squared error where the target is a number."""
+    def loss(self, output: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Mean cross-entropy; half the mean squared error where the target is a number.
+
+        smoothing: of the labels, as for torch.nn.CrossEntropyLoss.
+        """
         if self.classes:
-            return F.cross_entropy(output, target)
+            return F.cross_entropy(output, target, label_smoothing=smoothing)
         return 0.5 * F.mse_loss(output.squeeze(-1), target.to(output.dtype))
 
     def evaluate(
@@ -181,4 +185,4 @@ def _check(module: nn.Module, buffers: str) -> None:
 
 
 def _drops(part: nn.Module) -> bool:
-    return isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0
+    return isinstance(part, Dropout | nn.modules.dropout._DropoutNd) and part.p > 0

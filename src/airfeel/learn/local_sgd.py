@@ -10,7 +10,8 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from airfeel.learn.augment import Augment
-from airfeel.learn.backends import Augmenting, Backend, Uniforms
+from airfeel.learn.backends import Augmenting, Backend
+from airfeel.learn.recipe import Uniforms
 from airfeel.types import Series, Turn, at_round
 
 
@@ -37,13 +38,32 @@ def draw_batches(
     return np.concatenate(shards)[place]
 
 
+def clip_updates(delta: Float[Tensor, "n D"], most: float) -> None:
+    """Scale each update down to a norm of at most `most`, in place.
+
+    Args:
+        delta: updates of n devices.
+        most: the largest norm.
+
+    >>> delta = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    >>> clip_updates(delta, 1.0)
+    >>> delta.tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.30000001192092896, 0.4000000059604645]]
+    """
+    for row in delta:  # one by one: a sum over many rows may be made in another order
+        norm = float(row.norm(dtype=torch.float64))
+        if norm > most:
+            row *= most / norm
+
+
 @dataclass(frozen=True)
 class LocalSGD:
     """H steps of SGD with batches of B samples: Δ_n = w_{n,H} − w, w_{n,i} = w_{n,i−1} − η ∇F_n.
 
     backend: carries the steps out. steps: H. batch_size: B, or None for all samples of a device in
     every step. learning_rate: η, one number, one for each round, or a function of the round.
-    augment: that of the backend's recipe, whose random numbers are drawn here.
+    augment: that of the backend's recipe, whose random numbers are drawn here. update_clip: the
+    largest norm of Δ_n, which is scaled down to it; None without.
     """
 
     backend: Backend
@@ -51,6 +71,7 @@ class LocalSGD:
     batch_size: int | None = 64
     learning_rate: Series = 0.05
     augment: Augment = field(default_factory=Augment)
+    update_clip: float | None = None
 
     @property
     def dice(self) -> int:
@@ -70,10 +91,14 @@ class LocalSGD:
         rate = at_round(self.learning_rate, turn.round)
         images = self._uniforms(turn, devices, max(map(len, shards), default=0))
         if self.batch_size is None:
-            return self._whole(turn.state.theta, shards, rate, seeds, images)
-        uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
-        batches = draw_batches(shards, uniform)
-        return self._train(turn.state.theta, batches, rate, seeds, images)
+            delta, loss = self._whole(turn.state.theta, shards, rate, seeds, images)
+        else:
+            uniform = dice[:, :-1].reshape(len(devices), self.steps, self.batch_size)
+            batches = draw_batches(shards, uniform)
+            delta, loss = self._train(turn.state.theta, batches, rate, seeds, images)
+        if self.update_clip is not None:
+            clip_updates(delta, self.update_clip)
+        return delta, loss
 
     def _uniforms(self, turn: Turn, devices: Int64[np.ndarray, "n"], longest: int) -> Uniforms:
         """Uniforms for each sample of each step, by the device's id; None without augmentation.

@@ -7,6 +7,7 @@ the result. A thread keeps the memory of its last network until it ends.
 
 import ctypes
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,21 @@ import torch
 from jaxtyping import Float32, Float64
 from torch import Tensor
 
-from airfeel.compiled import COUNT, FUSED, Kernel, Numbers
+from airfeel.compiled import COUNT, FUSED, REAL, Kernel, Numbers
 from airfeel.learn.augment import FIELDS
 from airfeel.learn.native.describe import Network, Unsupported, describe
 from airfeel.types import BadInput
 
-__all__ = ["KERNEL", "Network", "Unsupported", "describe", "evaluate", "local_sgd"]
+__all__ = ["KERNEL", "Network", "Terms", "Unsupported", "describe", "evaluate", "local_sgd"]
 
 Array = Tensor | np.ndarray
 _FLOATS, _INTEGERS, _MOVES = Numbers(np.float32), Numbers(np.int64), Numbers(np.int32)
+_BYTES = Numbers(np.uint8)
+_ALL_KEPT = np.zeros((0, 0, 0), np.uint8)  # no dropout
 _STILL = np.zeros((0, FIELDS), np.int32)  # no augmentation
+_SMALLEST = float(
+    np.finfo(np.float32).tiny
+)  # a smaller norm would be 0 there, which is no clipping
 KERNEL = Kernel(
     Path(__file__).parent,
     FUSED,
@@ -37,7 +43,9 @@ KERNEL = Kernel(
                 *(_FLOATS, _FLOATS),  # shift, scale
                 *(_INTEGERS, COUNT, COUNT, COUNT),  # batches: devices, steps, samples per step
                 *(_MOVES, COUNT),  # how samples are augmented, whether they are
-                ctypes.c_float,  # learning rate
+                *(_BYTES, COUNT, _FLOATS),  # units kept, how many in a step (0: no dropout), scales
+                *(ctypes.c_float, ctypes.c_float, ctypes.c_float),  # learning rate, decay, clip
+                *(ctypes.c_float, ctypes.c_float, REAL),  # momentum, pull, smoothing
                 *(Numbers(np.float32, written=True), Numbers(np.float64, written=True)),  # Δ, loss
             ),
         ),
@@ -54,6 +62,28 @@ KERNEL = Kernel(
 )
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a step has beside the gradient of the cross-entropy; nothing unless given.
+
+    With weight decay λ, pull μ, clip_norm c and momentum β a step is g ← ∇F + λw + μ(w − w_start),
+    g ← g·min(1, c/‖g‖), v ← βv + g, w ← w − ηv. label_smoothing is that of
+    torch.nn.CrossEntropyLoss.
+    """
+
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    momentum: float = 0.0
+    pull: float = 0.0
+    label_smoothing: float = 0.0
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The same as the kernel reads them."""
+        clip = 0.0 if self.clip_norm is None else max(self.clip_norm, _SMALLEST)
+        return (self.weight_decay, clip, self.momentum, self.pull, self.label_smoothing)
+
+
 def local_sgd(
     network: Network,
     theta: Array,
@@ -65,6 +95,8 @@ def local_sgd(
     scale: Array,
     *,
     moves: Array | None = None,
+    terms: Terms | None = None,
+    keep: Array | None = None,
     out: Array | None = None,
 ) -> tuple[Float32[Tensor, "n D"], Float64[Tensor, "n"]]:
     """Δ_n = w_{n,H} − w with w_{n,i} = w_{n,i−1} − η ∇F_n(w_{n,i−1}; B_i), and the mean batch loss.
@@ -79,6 +111,9 @@ def local_sgd(
     learning_rate: η
     shift, scale:  for each channel, float32 [C]
     moves:         how samples are augmented, int32 [n, H, B, 7] (see `airfeel.learn.augment`)
+    terms:         further terms of a step; plain SGD if None
+    keep:          units kept by dropout (1) or not (0), place after place of `network.places`, each
+                   [B, height, width, channels]: uint8 [n, H, B·network.units]; no dropout if None
     out:           receives Δ, float32 [n, D]; allocated if None
     """
     w, samples, labels, *standard = _check_inputs(network, theta, x, y, shift, scale)
@@ -89,8 +124,14 @@ def local_sgd(
     delta = _check_array("out", out, (n, network.parameters), np.float32)
     loss = np.empty(n)
     _check_values(network, labels, index, learning_rate, delta)
+    terms = terms or Terms()
+    if not all(map(math.isfinite, terms.numbers)):
+        raise BadInput(f"terms: {terms}, must be finite")
     augmented = moves is not None
     table = _STILL if moves is None else _check_moves(network, moves, index.shape)
+    kept = _ALL_KEPT
+    if keep is not None:
+        kept = _check_array("keep", keep, (n, steps, size * network.units), np.uint8)
     if np.may_share_memory(delta, w):
         raise BadInput("out: shares memory with theta, must have its own")
     status = KERNEL["local_sgd"](
@@ -100,7 +141,8 @@ def local_sgd(
         *standard,
         *(index, n, steps, size),
         *(table, augmented),
-        *(learning_rate, delta, loss),
+        *(kept, kept.shape[2], network.scales),
+        *(learning_rate, *terms.numbers, delta, loss),
     )
     if status:
         raise MemoryError(f"no memory for a mini-batch of {size} samples in this network")

@@ -85,8 +85,14 @@ class Conv final : public Stage {
             backward_dense(x);
     }
 
-    void end_step(float rate) override {
-        weights.step_bias(bias_gradient_.data(), rate);
+    void end_step(const Rule& rule) override {
+        weights.decay(rule);
+        weights.step_bias(bias_gradient_.data(), rule);
+        if (!rule.in_place()) {
+            hand_over();
+            return;
+        }
+        const float rate = rule.rate;
         if (!sparse_) {
             for (ptrdiff_t i = 0; i < gradient_.size(); ++i)
                 weights.value[i] -= rate * gradient_[i];
@@ -99,6 +105,19 @@ class Conv final : public Stage {
     }
 
    private:
+    // The gradient in the layout of the weights, for steps that are not in place.
+    void hand_over() {
+        Buffer<float>& to = weights.value_terms.gradient;
+        if (!sparse_) {
+            std::copy_n(gradient_.data(), gradient_.size(), to.data());
+            return;
+        }
+        const ptrdiff_t rows = weights.rows();
+        each_in_blocks(rows, weights.outputs, [&](ptrdiff_t r, ptrdiff_t o) {
+            to[r * weights.columns + o] = gradient_[o * rows + r];
+        });
+    }
+
     void prepare_backward(bool wants_dx) {
         gradient_ = Buffer<float>(sparse_ ? weights.outputs * weights.rows() : weights.value.size());
         bias_gradient_ = Buffer<float>(out.stride);

@@ -1,13 +1,15 @@
 """From an nn.Sequential to the layer descriptions that the native kernel reads."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
-from jaxtyping import Int64
-from torch import nn
+from jaxtyping import Bool, Float32, Int64
+from torch import Tensor, nn
 
+from airfeel.learn.dropout import Dropout, MaskNumbers, kept
 from airfeel.types import BadInput
 
 Shape = tuple[int, int, int]
@@ -29,7 +31,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer with the ReLU and the max-pool behind it; the kernel's `Layer`, field by field."""
+    """A layer with ReLU, max-pool and dropout behind it; the kernel's `Layer`, field by field."""
 
     kind: Kind
     channels: int
@@ -41,6 +43,7 @@ class Layer:
     bias: bool = False
     relu: bool = False
     pool: bool = False
+    drop: bool = False
 
     @property
     def out(self) -> Shape:
@@ -61,10 +64,30 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A dropout behind a layer.
+
+    p: share of units dropped. coarse: as for `Dropout`. shape: of the units, as PyTorch has them.
+    image: the same as channels, height, width.
+    """
+
+    p: float
+    coarse: bool
+    shape: tuple[int, ...]
+    image: Shape
+
+    def draw(self, batch: int, numbers: MaskNumbers) -> Bool[Tensor, "B height width channels"]:
+        """Draw which units are kept, as PyTorch's backend does, in the kernel's order."""
+        keep = kept((batch, *self.shape), self.p, self.coarse, numbers)
+        return keep.reshape(batch, *self.image).movedim(1, -1)
+
+
+@dataclass(frozen=True)
 class Network:
     """A sequential network as the kernel reads it."""
 
     layers: tuple[Layer, ...]
+    places: tuple[Place, ...] = ()
     table: Int64[np.ndarray, "layers fields"] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +105,16 @@ class Network:
         return self.layers[-1].outputs
 
     @property
+    def units(self) -> int:
+        """Units of one sample that may be dropped."""
+        return sum(math.prod(place.image) for place in self.places)
+
+    @property
+    def scales(self) -> Float32[np.ndarray, "places"]:
+        """What units that are kept are multiplied by, at each place."""
+        return np.array([1.0 / (1.0 - place.p) for place in self.places], np.float32)
+
+    @property
     def parameters(self) -> int:
         """D, the length of the flat parameter vector."""
         return sum(layer.parameters for layer in self.layers)
@@ -91,7 +124,8 @@ def describe(module: nn.Module, shape: Shape) -> Network:
     """The kernel's view of a network on samples of `shape` (channels, height, width).
 
     The network is a nested nn.Sequential of Conv2d (square, stride 1), ReLU, MaxPool2d(2), Flatten,
-    Linear, Identity and dropout with p = 0, and ends in logits; else this raises `Unsupported`.
+    Linear, Identity, airfeel's Dropout behind one of these, and other dropout with p = 0. It ends
+    in logits; else this raises `Unsupported`.
 
     >>> cnn = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
     >>> net = describe(cnn, (1, 8, 8))
@@ -101,13 +135,18 @@ def describe(module: nn.Module, shape: Shape) -> Network:
     if len(shape) != 3 or min(shape) < 1:
         raise Unsupported(f"shape: {shape} is not (channels, height, width), each at least 1")
     layers: list[Layer] = []
+    places: list[Place] = []
     flat = False
     for name, leaf in _leaves(module, ""):
         where = f"{name or 'module'} ({leaf})"
-        flat = _append(layers, leaf, where, shape if not layers else layers[-1].out, flat)
+        before = shape if not layers else layers[-1].out
+        if type(leaf) is Dropout and leaf.p > 0:
+            places.append(_drop(layers, leaf, where, before, flat))
+        else:
+            flat = _append(layers, leaf, where, before, flat)
     if not layers or layers[-1].kind != Kind.LINEAR:
         raise Unsupported("module: the last layer must be Linear, giving one logit for each class")
-    network = Network(tuple(layers))
+    network = Network(tuple(layers), tuple(places))
     _check_parameters(network, module)
     return network
 
@@ -135,7 +174,8 @@ def _append(layers: list[Layer], leaf: nn.Module, where: str, shape: Shape, flat
         return True
     elif not _does_nothing(leaf):
         raise Unsupported(
-            f"{where}: not one of Conv2d, ReLU, MaxPool2d, Flatten, Linear, Identity, Dropout(0)"
+            f"{where}: not one of Conv2d, ReLU, MaxPool2d, Flatten, Linear, Identity, "
+            "nn.Dropout(0), airfeel.learn.models.Dropout"
         )
     return flat
 
@@ -182,10 +222,19 @@ def _append_pool(
     plain = leaf.padding in (0, (0, 0)) and leaf.dilation in (1, (1, 1))
     _require(plain and not leaf.ceil_mode and not leaf.return_indices, where,
              "must have no padding, dilation, ceil_mode or return_indices")  # fmt: skip
-    if layers and not layers[-1].pool:
+    if layers and not layers[-1].pool and not layers[-1].drop:
         layers[-1] = _fits(replace(layers[-1], pool=True), where)
     else:
         layers.append(_fits(Layer(Kind.PASS, *shape, shape[0], pool=True), where))
+
+
+def _drop(layers: list[Layer], leaf: Dropout, where: str, image: Shape, flat: bool) -> Place:
+    """Add dropout to the last layer. It commutes with a ReLU behind it."""
+    _require(bool(layers), where, "stands before the first layer")
+    _require(not layers[-1].drop, where, "stands behind another dropout")
+    layers[-1] = replace(layers[-1], drop=True)
+    one_axis = flat or layers[-1].kind == Kind.LINEAR
+    return Place(leaf.p, leaf.coarse, (math.prod(image),) if one_axis else image, image)
 
 
 def _does_nothing(leaf: nn.Module) -> bool:

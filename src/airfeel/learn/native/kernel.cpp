@@ -47,27 +47,34 @@ constexpr int64_t look_batch = 64;  // samples that linear layers look at togeth
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 // delta[n] = w_H − theta after H = steps steps from theta on the batches of device n; loss[n] is
-// the mean mini-batch loss. moves: how each sample is augmented, read if `augmented`. Returns 0, or 1
-// when memory ran out.
+// the mean mini-batch loss. moves: how each sample is augmented, read if `augmented`. keep: units that
+// dropout keeps, `units` of them in a step, 0 without dropout; kept_scale: one for each place. decay,
+// clip, momentum, pull, smoothing: see rule.hpp; 0 switches each off. Returns 0, or 1 when memory ran
+// out.
 EXPORTED int airfeel_local_sgd(const int64_t* table, int64_t layers,
                                const float* theta, int64_t parameters,
                                const void* x, int64_t bytes, const int64_t* label,
                                const float* shift, const float* scale,
                                const int64_t* batches, int64_t devices, int64_t steps, int64_t batch,
-                               const int32_t* moves, int64_t augmented, float rate, float* delta,
-                               double* loss) {
+                               const int32_t* moves, int64_t augmented, const uint8_t* keep,
+                               int64_t units, const float* kept_scale, float rate, float decay,
+                               float clip, float momentum, float pull, double smoothing,
+                               float* delta, double* loss) {
     using namespace airfeel;
     const FlushSubnormals flush;
     try {
         Network& network = network_for<Use::train>(table, layers, batch);
         const Samples samples = samples_of(table, x, bytes != 0, label, shift, scale);
+        const Rule rule{rate, decay, clip, momentum, pull, smoothing};
         for (int64_t n = 0; n < devices; ++n) {
-            network.read(theta);
+            network.begin(theta, rule);
             double sum = 0;
             for (int64_t h = 0; h < steps; ++h) {
                 const int64_t at = (n * steps + h) * batch;
                 const Move* move = reinterpret_cast<const Move*>(moves) + at;
-                sum += network.step(samples, batches + at, augmented ? move : nullptr, rate);
+                const Dropout dropout{keep + (n * steps + h) * units, kept_scale};
+                sum += network.step(samples, batches + at, augmented ? move : nullptr,
+                                    units ? &dropout : nullptr, rule);
             }
             network.subtract(theta, delta + n * parameters);
             loss[n] = sum / double(steps);

@@ -37,8 +37,8 @@ class Linear {
     }
 
     // From the gradient of the output, in `dy`, to that of the input, in `dx`; then the step
-    // itself.
-    void backward(const float* x, float rate) {
+    // itself, or the gradient of the weights where the step is not in place.
+    void backward(const float* x, const Rule& rule) {
         if (relu_) mask();
         if (dx.size()) backward_input();
         Product p = product(weights.rows(), weights.columns, batch_);
@@ -47,16 +47,29 @@ class Linear {
         p.a_depth = weights.rows();
         p.b = dy.data();
         p.b_depth = weights.columns;
-        p.out = weights.value.data();
         p.out_row = weights.columns;
-        p.add = true;
-        p.factor = -rate;
+        if (rule.in_place()) {
+            weights.decay(rule);
+            p.out = weights.value.data();
+            p.add = true;
+            p.factor = -rule.rate;
+        } else {
+            p.out = weights.value_terms.gradient.data();
+        }
         multiply(p);
-        step_bias(rate);
+        step_bias(rule);
+    }
+
+    // Values or gradients of the output, of all samples.
+    void drop_all(const Dropout& d, Buffer<float>& values) const {
+        const Plane row = {weights.outputs, 1, 1, int(weights.columns), 0};
+        for (int b = 0; b < batch_; ++b)
+            drop(row, dropped.of(d, b), d.scale[dropped.place], &values[b * weights.columns], nullptr);
     }
 
     Weights weights;
     Buffer<float> output, dy, dx;  // [batch][columns], [batch][columns], [batch][rows]
+    DropPlace dropped;
 
    private:
     static Product product(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth) {
@@ -89,7 +102,7 @@ class Linear {
     }
 
     // Sums of sums of eight: rounding errors grow less than along one chain.
-    void step_bias(float rate) {
+    void step_bias(const Rule& rule) {
         for (ptrdiff_t o = 0; o < weights.columns; o += lanes) {
             Vec sum = {};
             for (int first = 0; first < batch_; first += 8) {
@@ -100,7 +113,7 @@ class Linear {
             }
             store(&bias_gradient_[o], sum);
         }
-        weights.step_bias(bias_gradient_.data(), rate);
+        weights.step_bias(bias_gradient_.data(), rule);
     }
 
     int batch_;
@@ -117,9 +130,10 @@ inline int largest(const float* logits, int classes) {
 }
 
 // Cross-entropy of one sample, and its gradient times `share`: softmax minus the label's one-hot. In
-// double where rounding errors would add up or cancel.
+// double where rounding errors would add up or cancel. With smoothing s the target is (1 − s) times
+// the one-hot plus s/classes for each class, as in PyTorch.
 inline double cross_entropy(const float* logits, int classes, int64_t label, double share,
-                            float* gradient) {
+                            float* gradient, double smoothing = 0) {
     const float top = *std::max_element(logits, logits + classes);
     double sum = 0;
     for (int c = 0; c < classes; ++c) {
@@ -129,7 +143,15 @@ inline double cross_entropy(const float* logits, int classes, int64_t label, dou
     const double at_label = gradient[label] / sum - 1;
     for (int c = 0; c < classes; ++c) gradient[c] = float(gradient[c] * (share / sum));
     gradient[label] = float(at_label * share);
-    return std::log(sum) + (double(top) - logits[label]);
+    const double loss = std::log(sum) + (double(top) - logits[label]);
+    if (smoothing == 0) return loss;
+    double mean = 0;
+    for (int c = 0; c < classes; ++c) {
+        mean += (double(logits[label]) - logits[c]) / classes;
+        const double target = smoothing / classes - (c == label ? smoothing : 0);
+        gradient[c] = float(gradient[c] - share * target);
+    }
+    return loss + smoothing * mean;
 }
 
 }  // namespace airfeel

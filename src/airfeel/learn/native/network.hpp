@@ -23,10 +23,12 @@ class Network {
             if (layers[i].kind == Kind::linear) {
                 linear_.push_back(std::make_unique<Linear>(layers[i], plane, batch, trained));
                 plane = {int(layers[i].outputs), 1, 1, int(padded(layers[i].outputs)), 0};
+                if (layers[i].drop) linear_.back()->dropped = next_place(plane);
             } else {
                 const Plane out = with_slack(output_plane(layers, i), layers[i + 1]);
                 stages_.push_back(make_stage(layers[i], plane, out, trained));
                 plane = out;
+                if (layers[i].drop) stages_.back()->dropped = next_place(plane);
             }
             trained |= use == Use::train && layers[i].kind != Kind::pass;
         }
@@ -37,26 +39,42 @@ class Network {
         each_weights([&](Weights& w, ptrdiff_t at) { w.read(theta + at); });
     }
 
+    // The model that a device starts from, whose steps follow the rule.
+    void begin(const float* theta, const Rule& rule) {
+        read(theta);
+        each_weights([&](Weights& w, ptrdiff_t) { w.begin(rule); });
+    }
+
     void subtract(const float* theta, float* difference) {
         each_weights([&](Weights& w, ptrdiff_t at) { w.subtract(theta + at, difference + at); });
     }
 
-    // w ← w − rate·∇(mean cross-entropy of the samples at `index`); returns that mean, before the
-    // step. moves: one for each sample; null without augmentation.
-    double step(const Samples& samples, const int64_t* index, const Move* moves, float rate) {
+    // One step by the rule, where F is the mean cross-entropy of the samples at `index`; returns
+    // that mean, before the step. moves: one for each sample; null without augmentation. dropout: null
+    // without.
+    double step(const Samples& samples, const int64_t* index, const Move* moves,
+                const Dropout* dropout, const Rule& rule) {
         for (auto& stage : stages_) stage->begin_step();
         for (int b = 0; b < batch_; ++b) {
             samples.fetch(index[b], in_, flat_, moves ? moves + b : nullptr,
                           image_.data() + b * in_.size());
-            for (size_t i = 0; i < stages_.size(); ++i) stages_[i]->forward(b, stage_input(i, b));
+            for (size_t i = 0; i < stages_.size(); ++i) {
+                stages_[i]->forward(b, stage_input(i, b));
+                if (drops(dropout, *stages_[i])) stages_[i]->drop_output(b, *dropout);
+            }
         }
-        for (size_t i = 0; i < linear_.size(); ++i) linear_[i]->forward(linear_input(i), batch_);
-        const double loss = loss_and_gradient(samples, index);
+        for (size_t i = 0; i < linear_.size(); ++i) {
+            linear_[i]->forward(linear_input(i), batch_);
+            if (drops(dropout, *linear_[i])) linear_[i]->drop_all(*dropout, linear_[i]->output);
+        }
+        const double loss = loss_and_gradient(samples, index, rule.smoothing);
         for (size_t i = linear_.size(); i-- > 0;) {
-            linear_[i]->backward(linear_input(i), rate);
+            if (drops(dropout, *linear_[i])) linear_[i]->drop_all(*dropout, linear_[i]->dy);
+            linear_[i]->backward(linear_input(i), rule);
             if (i > 0) std::swap(linear_[i - 1]->dy, linear_[i]->dx);
         }
-        backward_stages(rate);
+        backward_stages(dropout, rule);
+        if (!rule.in_place()) move(rule);
         return loss;
     }
 
@@ -85,6 +103,17 @@ class Network {
     }
 
    private:
+    template <class Layer>
+    static bool drops(const Dropout* dropout, const Layer& layer) {
+        return dropout && layer.dropped.place >= 0;
+    }
+
+    DropPlace next_place(const Plane& plane) {
+        DropPlace next{places_++, units_, ptrdiff_t{plane.height} * plane.width * plane.channels};
+        units_ += batch_ * next.units;
+        return next;
+    }
+
     static constexpr int few = 4;  // images that go through the stages together: they stay in cache
 
     // The first linear layer reads an image as it is stored; convolutions read pixels side by side,
@@ -140,31 +169,46 @@ class Network {
         return stage_input(stages_.size(), 0);
     }
 
-    double loss_and_gradient(const Samples& samples, const int64_t* index) {
+    // Along the gradient that the layers have handed over.
+    void move(const Rule& rule) {
+        double square = 0;
+        each_weights([&](Weights& w, ptrdiff_t) { square += w.complete(rule); });
+        float factor = 1;
+        if (rule.clip > 0) {  // as PyTorch's clip_grad_norm_; a NaN stays a NaN
+            const double share = rule.clip / (std::sqrt(square) + 1e-6);
+            factor = share > 1 ? 1.0f : float(share);
+        }
+        each_weights([&](Weights& w, ptrdiff_t) { w.move(rule, factor); });
+    }
+
+    double loss_and_gradient(const Samples& samples, const int64_t* index, double smoothing) {
         Linear& last = *linear_.back();
         const ptrdiff_t row = last.weights.columns;
         double loss = 0;
         for (int b = 0; b < batch_; ++b)
             loss += cross_entropy(last.output.data() + b * row, classes_, samples.label[index[b]],
-                                  1.0 / batch_, last.dy.data() + b * row);
+                                  1.0 / batch_, last.dy.data() + b * row, smoothing);
         return loss / batch_;
     }
 
-    void backward_stages(float rate) {
+    void backward_stages(const Dropout* dropout, const Rule& rule) {
         if (convs_.empty()) return;
         const ptrdiff_t size = stages_.back()->out.size();
         for (int b = 0; b < batch_; ++b) {
-            const float* dy = linear_[0]->dx.data() + b * size;
+            float* dy = linear_[0]->dx.data() + b * size;
             for (size_t i = stages_.size(); i-- > 0;) {
+                if (drops(dropout, *stages_[i])) stages_[i]->drop_gradient(b, *dropout, dy);
                 stages_[i]->backward(b, stage_input(i, b), dy);
-                dy = stages_[i]->input_gradient();
+                dy = stages_[i]->input_gradient();  // null where it is not needed
                 if (!dy) break;
             }
         }
-        for (auto& stage : stages_) stage->end_step(rate);
+        for (auto& stage : stages_) stage->end_step(rule);
     }
 
     int batch_, classes_ = 0;
+    int places_ = 0;       // of dropout
+    ptrdiff_t units_ = 0;  // of a mini-batch there
     Use use_;
     bool flat_;
     Plane in_;

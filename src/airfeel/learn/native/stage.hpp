@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plane.hpp"
+#include "rule.hpp"
 
 namespace airfeel {
 
@@ -14,7 +15,38 @@ struct Layer {
     int64_t channels, height, width;  // of its input
     int64_t outputs, kernel, padding;
     int64_t bias, relu, pool;  // whether it has them
+    int64_t drop;              // whether dropout follows
 };
+
+// Dropout in one step: of each place, one byte for each unit of the mini-batch (0: dropped), pixel by
+// pixel and channel by channel, and what units that are kept are multiplied by.
+struct Dropout {
+    const uint8_t* keep;
+    const float* scale;
+};
+
+// Where a layer's units are found there.
+struct DropPlace {
+    int place = -1;      // none
+    ptrdiff_t first = 0, units = 0;  // of the mini-batch's first unit; of one sample
+
+    const uint8_t* of(const Dropout& dropout, int sample) const {
+        return dropout.keep + first + sample * units;
+    }
+};
+
+// One sample's values or gradients in that plane; units that are dropped have no choice.
+inline void drop(const Plane& plane, const uint8_t* __restrict keep, float scale,
+                 float* __restrict values, int32_t* __restrict choice) {
+    for (int r = 0; r < plane.height; ++r)
+        for (int c = 0; c < plane.width; ++c, keep += plane.channels) {
+            float* pixel = values + plane.at(r, c);
+            for (int o = 0; o < plane.channels; ++o) pixel[o] = keep[o] ? scale * pixel[o] : 0.0f;
+            if (!choice) continue;
+            int32_t* chosen = choice + plane.at(r, c);
+            for (int o = 0; o < plane.channels; ++o) chosen[o] = keep[o] ? chosen[o] : nobody;
+        }
+}
 
 // What a network is for: SGD, or only a look at what it makes of samples.
 enum class Use { train, look };
@@ -37,13 +69,22 @@ class Stage {
     // From the gradient of the output (laid out as the output) to that of the weights, added up,
     // and of the input, where a stage before needs it.
     virtual void backward(int sample, const float* x, const float* dy) = 0;
-    virtual void end_step(float /*rate*/) {}
+    virtual void end_step(const Rule& /*rule*/) {}
 
     const float* output(int sample) const { return output_.data() + sample * out.size(); }
-    const float* input_gradient() const { return dx_.data(); }
+    float* input_gradient() { return dx_.data(); }
+
+    void drop_output(int sample, const Dropout& d) {
+        drop(out, dropped.of(d, sample), d.scale[dropped.place], output(sample),
+             pool ? choice(sample) : nullptr);
+    }
+    void drop_gradient(int sample, const Dropout& d, float* dy) const {
+        drop(out, dropped.of(d, sample), d.scale[dropped.place], dy, nullptr);
+    }
 
     const Plane in, out;
     const bool relu, pool;
+    DropPlace dropped;
 
    protected:
     float* output(int sample) { return output_.data() + sample * out.size(); }

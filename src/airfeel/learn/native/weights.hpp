@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "simd.hpp"
+#include "rule.hpp"
 
 namespace airfeel {
 
@@ -15,6 +15,7 @@ struct Weights {
     bool has_bias;
     ptrdiff_t columns;          // outputs, padded to whole vectors
     Buffer<float> value, bias;  // [rows()][columns], [columns]
+    Terms value_terms, bias_terms;
 
     Weights(int taps, int channels, int stride, int outputs, bool has_bias)
         : taps(taps), channels(channels), stride(stride), outputs(outputs), has_bias(has_bias),
@@ -28,6 +29,7 @@ struct Weights {
     // Clears the padding too: a run that met infinities has left NaNs in it.
     void read(const float* flat) {
         value.clear();
+        bias.clear();
         const ptrdiff_t own = ptrdiff_t{channels} * taps;
         each_block([&](int o, ptrdiff_t i, const ptrdiff_t (&at)[lanes]) {
             Vec block[lanes];
@@ -57,8 +59,37 @@ struct Weights {
             difference[start + o] = bias[o] - flat[start + o];
     }
 
-    void step_bias(const float* gradient, float rate) {
-        for (int o = 0; has_bias && o < outputs; ++o) bias[o] -= rate * gradient[o];
+    // Before the first step of a device.
+    void begin(const Rule& rule) {
+        if (rule.in_place()) return;
+        value_terms.begin(rule, value);
+        bias_terms.begin(rule, bias);
+    }
+
+    // Weight decay where the step is in place: before the gradient is subtracted, and after the
+    // backward pass has read the weights.
+    void decay(const Rule& rule) {
+        if (rule.decay == 0 || !rule.in_place()) return;
+        shrink(rule.rate * rule.decay, value);
+        shrink(rule.rate * rule.decay, bias);
+    }
+
+    void step_bias(const float* gradient, const Rule& rule) {
+        if (!has_bias) return;
+        if (rule.in_place())
+            for (int o = 0; o < outputs; ++o) bias[o] -= rule.rate * gradient[o];
+        else
+            std::copy_n(gradient, outputs, bias_terms.gradient.data());
+    }
+
+    // The squared norm of the whole gradient.
+    double complete(const Rule& rule) {
+        return value_terms.complete(rule, value) + bias_terms.complete(rule, bias);
+    }
+
+    void move(const Rule& rule, float factor) {
+        value_terms.move(rule, factor, value);
+        bias_terms.move(rule, factor, bias);
     }
 
    private:
