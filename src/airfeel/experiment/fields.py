@@ -159,7 +159,7 @@ def _table_of(name: str) -> str:
     """An example of the table that names a series, with the settings that it needs."""
     needed = SERIES.field_types(name) if name in SERIES else {}
     settings = SERIES.settings(name) if needed else {}
-    numbers = {float: "0.05", int: "100"}
+    numbers: dict[object, str] = {float: "0.05", int: "100"}
     given = [
         f"{key} = {numbers.get(_plain_type(hint), '…')}"
         for key, hint in needed.items()
