@@ -101,3 +101,13 @@ def test_the_quickstart_notebook_runs():
     client.NotebookClient(book, timeout=300, kernel_name="python3").execute()
     kinds = {key for c in book.cells for o in c.get("outputs", []) for key in o.get("data", {})}
     assert {"text/html", "image/png"} <= kinds
+
+
+@pytest.mark.parametrize("label", ["", "top-k seed 3"])
+def test_a_run_alone_shows_which_backend_trains(label):
+    console = Console(file=io.StringIO(), width=120)
+    airfeel.run(small(training={"rounds": 1}), watchers=[Display(console, label)])
+    lines = console.file.getvalue().splitlines()
+    told = "tcs-h: training with backend torch, not the native kernel: it computes in float32"
+    assert lines[0].startswith(told) == (not label)
+    assert len(lines) == 2 - bool(label)
