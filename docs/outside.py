@@ -16,6 +16,7 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parents[1]
 PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md")
 PAGES += ("results/README.md", "results/claims.md")
+PAGES += ("results/bare/README.md", "results/bare/claims.md")
 LINK = re.compile(r"(\]\()([^()\s:#]+)(#[^()\s]*)?(\))")
 HOME = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
 

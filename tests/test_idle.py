@@ -61,7 +61,7 @@ class Deafened:
 def changed(before, after):
     """Names of what is carried and not as it was."""
     return {
-        name
+        name.rpartition("/")[2]
         for name, array in after.carry.items()
         if not np.array_equal(np.asarray(array), np.asarray(before.carry[name]), equal_nan=True)
     }

@@ -3,7 +3,7 @@
     python experiments/backlog/long_runs.py results/backlog
 
 Runs are kept by `airfeel reproduce export RUNS --others --to results/backlog/long`, the curves of
-TCS-H at the paper's (0.2, 0.05) by `airfeel reproduce export RUNS --to results`.
+TCS-H at the paper's (0.2, 0.05) by `airfeel reproduce export RUNS --bare --to results/bare`.
 """
 
 import sys
@@ -16,7 +16,7 @@ from airfeel.experiment.stored import open_run
 
 SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
 # Of two runs that are alike, the one that looks more often.
-RIVALS = {"noniid": "noniid-tcs-h", "iid": "short/iid-tcs-h-looks"}
+RIVALS = {"noniid": "bare/noniid-tcs-h", "iid": "bare/short/iid-tcs-h-looks"}
 HEAD = ("run", "rounds", "resource blocks", "joules", "accuracy [%]", "heard")
 Look = tuple[int, float, float, float, float]  # round, blocks, joules, accuracy, devices heard
 

@@ -13,16 +13,19 @@ from airfeel.experiment.rows import read_columns
 
 RESULTS = Path(__file__).parents[2] / "results"
 ROW = re.compile(r"^\| `([\w-]+)` \| (\d+) of \d+ \| (\w+) \|", re.MULTILINE)
+FOLDERS = {"": RESULTS, "bare/": RESULTS / "bare"}
 TOLD = {
-    name: (int(rounds), commit)
-    for name, rounds, commit in ROW.findall((RESULTS / "README.md").read_text("utf-8"))
+    f"{place}{name}": (int(rounds), commit)
+    for place, folder in FOLDERS.items()
+    for name, rounds, commit in ROW.findall((folder / "README.md").read_text("utf-8"))
 }
 
 
-def test_every_curve_that_is_kept_is_in_the_table():
-    kept = {path.parent.name for path in RESULTS.glob("*iid*/rounds.csv")}
+@pytest.mark.parametrize("place", FOLDERS)
+def test_every_curve_that_is_kept_is_in_the_table(place):
+    kept = {place + path.parent.name for path in FOLDERS[place].glob("*iid*/rounds.csv")}
     assert kept
-    assert set(TOLD) == kept
+    assert {name for name in TOLD if name.rpartition("/")[0] == place.rstrip("/")} == kept
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -36,20 +39,24 @@ def test_the_table_says_how_far_a_curve_is_and_by_which_commit(name):
     assert json.loads(facts.read_text("utf-8"))["commit"].startswith(commit)
 
 
-SEED_0 = [f"short/noniid-{scheme}" for scheme in ("tcs-h", "tcs-d", "top-k")]
+SEED_0 = [f"bare/short/noniid-{scheme}" for scheme in ("tcs-h", "tcs-d", "top-k")]
 
 
 @pytest.mark.parametrize(
     ("which", "rows", "page"),
     [
         ("all", [""], "claims.md"),
-        ("noniid", ["seeds"], "seeds/claims-noniid.md"),
-        ("noniid", ["seeds-2000", *SEED_0], "seeds-2000/claims-noniid.md"),
+        ("all", ["bare"], "bare/claims.md"),
+        ("noniid", ["bare/seeds"], "bare/seeds/claims-noniid.md"),
+        ("noniid", ["bare/seeds-2000", *SEED_0], "bare/seeds-2000/claims-noniid.md"),
     ],
 )
 def test_the_claims_that_are_kept_are_those_that_the_rows_give(which, rows, page, tmp_path):
     places = [word for folder in rows for word in ("--from", str(RESULTS / folder))]
-    told = CliRunner().invoke(app, [which, *places, "--out", str(tmp_path)], catch_exceptions=False)
+    bare = ["--bare"] if page.startswith("bare/") else []
+    told = CliRunner().invoke(
+        app, [which, *bare, *places, "--out", str(tmp_path)], catch_exceptions=False
+    )
     assert told.exit_code == 0
     assert (tmp_path / f"claims-{which}.md").read_text("utf-8") == (RESULTS / page).read_text(
         "utf-8"

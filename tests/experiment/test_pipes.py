@@ -131,7 +131,9 @@ def test_no_reader_waits_for_a_pipe_as_an_input(tmp_path, name):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_data_sets_of_pipes_are_missing(tmp_path):
+def test_data_sets_of_pipes_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFEEL_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folder = tmp_path / SOURCES["mnist"].layouts[0].folder
     folder.mkdir()
     for item in SOURCES["mnist"].layouts[0].items:

@@ -81,7 +81,28 @@ FINGERPRINTS = {
 
 def test_a_table_of_differences_makes_the_very_settings_that_whole_files_did(monkeypatch):
     monkeypatch.setattr(store, "VERSION", "0.1.0")
-    assert {name: store.fingerprint(c.experiment) for name, c in KNOWN.items()} == FINGERPRINTS
+    stated = curves(bare=True)
+    assert {name: store.fingerprint(c.experiment) for name, c in stated.items()} == FINGERPRINTS
+
+
+def test_curves_and_presets_have_the_recipe_and_bare_ones_the_stated_settings():
+    stated = curves(bare=True)
+    for name, curve in KNOWN.items():
+        assert curve.experiment.data.augment == ("crop", "flip")
+        assert stated[name].experiment.data.augment == ()
+        recipe = curve.experiment.data.model_copy(update={"augment": ()})
+        assert curve.experiment.model_copy(update={"data": recipe}) == stated[name].experiment
+    for scheme in ("tcs-h", "obda"):
+        assert load(f"paper-iid-{scheme}").data.augment == ("crop", "flip")
+        assert load(f"paper-iid-{scheme}-bare").data.augment == ()
+    with pytest.raises(BadInput, match="digits-tcs-h-bare: is neither a preset"):
+        load("digits-tcs-h-bare")
+
+
+def test_runs_with_the_recipe_and_bare_ones_are_different_curves(tmp_path):
+    made_run(tmp_path / "run", "iid-tcs-h", 20)
+    assert list(match([tmp_path], KNOWN.values())[0]) == ["iid-tcs-h"]
+    assert match([tmp_path], curves(bare=True).values())[0] == {}
 
 
 @pytest.mark.parametrize("split", ["iid", "noniid"])

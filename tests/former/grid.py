@@ -73,7 +73,7 @@ _CONFLICTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # factor an
     (("backend", "native"), ("dtype", "float64")),
     (("backend", "native"), ("data", "regression")),
     (("backend", "native"), ("model", "linear")),
-    (("backend", "native", "stacked"), ("dropout", "0.3")),
+    (("backend", "auto", "native", "stacked"), ("dropout", "0.3")),  # once PyTorch alone
     (("model", "linear"), ("data", "digits", "synthetic")),
     (("model", "logistic", "small-cnn"), ("data", "regression")),
     (("partition", "classes", "dirichlet"), ("data", "regression")),

@@ -51,6 +51,11 @@ From = Annotated[
 ]
 
 
+Bare = Annotated[
+    bool, typer.Option("--bare", help="The paper's stated settings alone, no training recipe.")
+]
+
+
 class _AllByDefault(TyperGroup):
     """`airfeel reproduce --scale 0.1` is `airfeel reproduce all --scale 0.1`."""
 
@@ -80,6 +85,7 @@ def _command(which: str) -> Callable[..., None]:
         seeds: Annotated[str, typer.Option(help="Such as 0..2 (three seeds) or 0,3,7.")] = "0",
         out: Annotated[Path, typer.Option(help="Folder for runs and tables.")] = _OUT,
         from_: From = None,
+        bare: Bare = False,
         only: Annotated[
             str, typer.Option(help="Curves to run, such as iid-tcs-h,iid-top-k; else the set.")
         ] = "",
@@ -101,9 +107,10 @@ def _command(which: str) -> Callable[..., None]:
             bool, typer.Option("--status", help="Only tell where each curve is; run nothing.")
         ] = False,
     ) -> None:
-        wanted = pick(which, [name for name in only.split(",") if name])
+        wanted = pick(which, [name for name in only.split(",") if name], bare)
+        known = curves(bare)
         if from_:
-            _judge(which, from_, out, [])
+            _judge(which, known, from_, out, [])
             return
         planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir, eval_every)
         work = Sweep(planned, workers)
@@ -118,7 +125,7 @@ def _command(which: str) -> Callable[..., None]:
         carry = _carry_out if workers == 1 else _carry_out_at_a_time
         refused = carry(work, budget_hours)
         _tell_where(work, budget_hours)
-        _judge(which, [trial.folder for trial in planned if trial.begun], out, notes)
+        _judge(which, known, [trial.folder for trial in planned if trial.begun], out, notes)
         if refused:
             raise typer.Exit(1)
 
@@ -167,8 +174,9 @@ def _tell_where(work: Sweep, hours: float | None) -> None:
         typer.echo(line)
 
 
-def _judge(which: str, places: list[Path], out: Path, notes: list[str]) -> None:
-    paper = curves()
+def _judge(
+    which: str, paper: dict[str, Curve], places: list[Path], out: Path, notes: list[str]
+) -> None:
     stored, _ = match(places, paper.values())
     if which == "bits":
         sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
@@ -207,15 +215,16 @@ def figures(
         Path | None, typer.Option(help="Folder for the figures; FROM/figures if left out.")
     ] = None,
     format: Annotated[str, typer.Option(help="png, svg or pdf.")] = "png",
+    bare: Bare = False,
 ) -> None:
     """The paper's figures, and the one on starvation, from stored rows."""
-    places = from_ or [Path("results")]
-    stored, _ = match(places, curves().values())
+    places, known = from_ or [Path("results")], curves(bare)
+    stored, _ = match(places, known.values())
     if not stored:
         raise BadInput(f"--from {places[0]}: holds no run of one of the paper's curves")
     if format not in ("png", "svg", "pdf"):
         raise BadInput(f"--format {format}: must be png, svg or pdf")
-    for path in drawings.save_paper(stored, curves(), out or places[0] / "figures", format):
+    for path in drawings.save_paper(stored, known, out or places[0] / "figures", format):
         typer.echo(f"wrote {path}")
 
 
@@ -247,9 +256,10 @@ def export(
     others: Annotated[
         bool, typer.Option("--others", help="Also runs that are no curve of the paper.")
     ] = False,
+    bare: Bare = False,
 ) -> None:
     """Copy settings, rows and endings of runs, small enough to be kept beside the code."""
-    copies, spare = results.export(runs, to, curves(), others)
+    copies, spare = results.export(runs, to, curves(bare), others)
     for path in copies:
         typer.echo(f"wrote {path}")
     for run in spare:

@@ -7,12 +7,18 @@ from airfeel.catalogue import Table
 from airfeel.catalogues import SCHEMES
 from airfeel.experiment.paper import CURVES
 
+BARE = "-bare"  # behind the name of a preset or curve of the paper: without a training recipe
+_RECIPE = "paper-recipe"
 _FOLDER = resources.files("airfeel.experiment") / "presets"
 
 
 def presets() -> dict[str, str]:
     """Name and first comment line of every preset: each base file with each scheme."""
-    return {name: _text(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
+    told = {name: _text(file).splitlines()[0].lstrip("# ") for name, (file, _) in _pairs().items()}
+    return {
+        k: f"{v} The paper's stated settings alone." * k.endswith(BARE) or v
+        for k, v in told.items()
+    }
 
 
 def names() -> list[str]:
@@ -22,7 +28,7 @@ def names() -> list[str]:
 
 def known(name: str) -> bool:
     """Whether a name is that of a preset or of a curve of the paper."""
-    return name in _pairs() or name in CURVES
+    return name in _pairs() or name.removesuffix(BARE) in CURVES
 
 
 def table(name: str) -> Table:
@@ -32,8 +38,14 @@ def table(name: str) -> Table:
 
 def _pairs() -> dict[str, tuple[str, str]]:
     """Base file and scheme of every preset, by its name; some have a file of changes, too."""
-    bases = sorted(_files() - {f"{file}-{scheme}" for file in _files() for scheme in SCHEMES})
-    return {f"{base}-{scheme}": (base, scheme) for base in bases for scheme in SCHEMES}
+    changes = {f"{file}-{scheme}" for file in _files() for scheme in SCHEMES}
+    bases = sorted(_files() - changes - {_RECIPE})
+    kinds = [(base, end) for base in bases for end in ("", *[BARE] * _has_recipe(base))]
+    return {f"{base}-{scheme}{end}": (base, scheme) for base, end in kinds for scheme in SCHEMES}
+
+
+def _has_recipe(base: str) -> bool:
+    return base.startswith("paper-")
 
 
 def _files() -> set[str]:
@@ -47,16 +59,18 @@ def _text(name: str) -> str:
 def _preset(name: str) -> Table:
     base, scheme = _pairs()[name]
     found = tomllib.loads(_text(base))
-    for section, changes in (tomllib.loads(_text(name)) if name in _files() else {}).items():
-        found.setdefault(section, {}).update(changes)
+    recipe = _RECIPE if _has_recipe(base) and not name.endswith(BARE) else ""
+    for file in (recipe, name):
+        for section, changes in (tomllib.loads(_text(file)) if file in _files() else {}).items():
+            found.setdefault(section, {}).update(changes)
     found.setdefault("scheme", {})["name"] = scheme
     return found
 
 
 def _curve(name: str) -> Table:
     """A preset with a curve's changes; only the digital schemes are told how many to invite."""
-    preset, changes = CURVES[name]
-    found = _preset(preset)
+    preset, changes = CURVES[name.removesuffix(BARE)]
+    found = _preset(preset + BARE * name.endswith(BARE))
     if found["scheme"]["name"] not in ("tcs-d", "top-k"):
         del found["scheme"]["scheduled"]
     found["scheme"].update(changes)

@@ -184,7 +184,7 @@ def moved(images: Tensor, table: Int32[np.ndarray, "... 7"]) -> Tensor:
     """Images [… C H W] whose pixels come from where the integers say (see `Moves`).
 
     >>> row = torch.arange(1, 4).view(1, 1, 1, 3)
-    >>> moved(row, np.array([[0, 1, 0, 0, 0, 0, 0]])).tolist()
+    >>> moved(row, np.array([[0, 1, 0, 0, 0, 0, 0]], np.int32)).tolist()
     [[[[2, 3, 0]]]]
     """
     height, width = images.shape[-2:]

@@ -74,7 +74,7 @@ def kept(
         numbers: of the device.
 
     >>> kept((2, 3), 0.5, True, MaskNumbers(1)).tolist()
-    [[True, True, False], [False, True, True]]
+    [[False, True, True], [False, False, True]]
     """
     if not coarse:
         return torch.rand(shape, generator=numbers.fine, dtype=torch.float64) >= p

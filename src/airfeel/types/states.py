@@ -20,9 +20,11 @@ class ComponentStates(Mapping[str, np.ndarray | Tensor]):
     components: by path, which is the names of the fields from the scheme down to the component.
     arrays: of each of them. root: path of the component that the round has called; "" for none.
 
-    >>> states = ComponentStates({"invite": 1, "plan": 2}, {"invite": {"q": 3}, "plan": {"q": 4}})
+    >>> three, four = np.array(3), np.array(4)
+    >>> arrays = {"invite": {"q": three}, "plan": {"q": four}}
+    >>> states = ComponentStates({"invite": 1, "plan": 2}, arrays)
     >>> dict(states), states.of(2)["q"], states.within("invite")["q"]
-    ({'invite/q': 3, 'plan/q': 4}, 4, 3)
+    ({'invite/q': array(3), 'plan/q': array(4)}, array(4), array(3))
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from airfeel.experiment.config import Experiment
 from airfeel.experiment.deciding import settings_that_decide
 from airfeel.experiment.fields import Changes
 from airfeel.experiment.load import load
+from airfeel.experiment.named import BARE
 from airfeel.experiment.paper import CURVES
 from airfeel.experiment.report.runs import read
 from airfeel.experiment.runner import Run
@@ -54,14 +55,14 @@ class Curve:
         return f"{name} ({scheme.global_sparsity:g}, {scheme.local_sparsity:g}{bits})"
 
 
-def curves() -> dict[str, Curve]:
-    """Every curve by its name."""
-    return {name: Curve(name, load(name)) for name in CURVES}
+def curves(bare: bool = False) -> dict[str, Curve]:
+    """Every curve by its name; `bare` takes the paper's stated settings alone, without a recipe."""
+    return {name: Curve(name, load(f"{name}{BARE}" if bare else name)) for name in CURVES}
 
 
-def pick(which: str, only: Sequence[str] = ()) -> list[Curve]:
+def pick(which: str, only: Sequence[str] = (), bare: bool = False) -> list[Curve]:
     """The curves of a set, or those named in `only`."""
-    by_name = curves()
+    by_name = curves(bare)
     for name in only:
         if name not in by_name:
             raise BadInput(f"--only {shorten(name)}: must be one of {', '.join(by_name)}")
