@@ -1,5 +1,6 @@
 """airfeel run."""
 
+import logging
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,6 +106,7 @@ def displays(label: str = "", *, live: bool | None = None) -> "list[Display]":
 
     from airfeel.experiment.progress import Display
 
+    logging.getLogger("airfeel.backend").disabled = not label  # the display of one run says it
     loud = LOUDNESS.get()
     plain = False if loud.verbose else live  # a line for each round is no live line
     console = Console(quiet=loud.quiet, force_terminal=plain)

@@ -289,4 +289,4 @@ def in_words(backend: Backend) -> str:
 
 @cache
 def _say_once(text: str) -> None:
-    logging.getLogger("airfeel").warning(text)
+    logging.getLogger("airfeel.backend").warning(text)

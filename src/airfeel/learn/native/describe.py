@@ -138,7 +138,8 @@ def describe(module: nn.Module, shape: Shape) -> Network:
     places: list[Place] = []
     flat = False
     for name, leaf in _leaves(module, ""):
-        where = f"{name or 'module'} ({leaf})"
+        kind = type(leaf).__name__ if next(leaf.children(), None) else str(leaf)
+        where = f"{name or 'module'} ({kind})"
         before = shape if not layers else layers[-1].out
         if type(leaf) is Dropout and leaf.p > 0:
             places.append(_drop(layers, leaf, where, before, flat))
