@@ -7,10 +7,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 # Columns of rows, keys of summary.json and facts.json; checksums are of files that are compared.
-_ASIDE = {"seconds", "machine", "commit", "files"}
+# Kernels have other digests with each change of their source; what they compute is compared.
+_ASIDE = {"seconds", "machine", "commit", "files", "arithmetic"}
 # Columns of rounds.csv that the former commit does not have.
 _ADDED = {"energy_total", "feedback_scheduled", "feedback_unscheduled"}
 _RENAMED = {"energy_joules": "energy_total"}  # keys of summary.json; sums in another order
+_GONE = {"heard"}  # keys that summary.json had by mistake: shares of proportional-fair
 _SKIPPED = ("*.lock", "checkpoint*.safetensors")
 
 
@@ -80,7 +82,8 @@ def _key(former: Path, present: Path) -> str | None:
     for was, now in _RENAMED.items():
         if was in a and was not in b and math.isclose(a[was], b.get(now, 0.0), rel_tol=1e-12):
             del a[was]
-    keys = [key for key in a if key not in _ASIDE and (key not in b or a[key] != b[key])]
+    aside = _ASIDE | {key for key in _GONE if key not in b}
+    keys = [key for key in a if key not in aside and (key not in b or a[key] != b[key])]
     return f"{keys[0]}: {a[keys[0]]} became {b.get(keys[0])}" if keys else None
 
 
