@@ -18,13 +18,13 @@ from time import perf_counter
 
 import numpy as np
 
-from airfeel.radio.allocators.bound import slots_bound
-from airfeel.radio.allocators.exact import Exact
-from airfeel.radio.allocators.exchange import Exchange
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.links import Allocator, Links
-from airfeel.radio.matching import bottleneck_matching
-from airfeel.radio.power import needed_slots, rates
+from airfeel.radio.allocation.allocators.bound import slots_bound
+from airfeel.radio.allocation.allocators.exact import Exact
+from airfeel.radio.allocation.allocators.exchange import Exchange
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.links import Allocator, Links
+from airfeel.radio.allocation.matching import bottleneck_matching
+from airfeel.radio.allocation.power import needed_slots, rates
 
 NOISE, POWER = 1e-6, 5e-3
 BITS = (np.log2(258_898) + 16) * 12_945

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from airfeel.build.setup import Setup, build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.load import experiment
 from airfeel.round import play_round, start
+from airfeel.settings.load import experiment
 from airfeel.types import Turn
 
 LINES: dict[str, tuple[str, dict[str, object]]] = {

@@ -72,7 +72,7 @@ def play(source: str, problem: str) -> None:
     """A version's side: play rounds of a problem with the airfeel in `source`."""
     sys.path.insert(0, source)
     import airfeel
-    from airfeel.experiment.load import experiment
+    from airfeel.settings.load import experiment
 
     assert Path(str(airfeel.__file__)).is_relative_to(source), f"{airfeel.__file__} was imported"
     turns = Turns()

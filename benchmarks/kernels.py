@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from airfeel import compiled, kernel_sources, prebuilt
-from airfeel.learn import models, native
+from airfeel.training import models, native
 
 SHAPE, CLASSES, SAMPLES, BATCH, STEPS = (3, 32, 32), 10, 512, 64, 4
 NATIVE = "-march=native"

@@ -11,7 +11,7 @@ import torch
 from speed import photographs, weights
 from torch import nn
 
-from airfeel.learn.models import make
+from airfeel.training.models import make
 
 TILES = 16 / 36
 

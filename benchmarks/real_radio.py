@@ -16,8 +16,8 @@ import statistics
 import time
 
 import airfeel
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
 from airfeel.round import play_round, start
 from airfeel.types import Turn
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from airfeel.learn import models, native
-from airfeel.learn.augment import Augment, Crop, Flip
-from airfeel.learn.native_sgd import Native
-from airfeel.learn.recipe import Recipe
-from airfeel.learn.rules import Momentum, PlainSGD, Proximal
+from airfeel.training import models, native
+from airfeel.training.augment import Augment, Crop, Flip
+from airfeel.training.native_sgd import Native
+from airfeel.training.recipe import Recipe
+from airfeel.training.rules import Momentum, PlainSGD, Proximal
 from airfeel.types import Dataset
 
 SHAPE, CLASSES, SAMPLES, BATCH, STEPS = (3, 32, 32), 10, 512, 64, 10

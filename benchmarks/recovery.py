@@ -1,8 +1,8 @@
 """What recovering a measured update costs, against the local training that made it.
 
 The paper's network (D = 258 898 numbers), s = D/2 measurements, 30 iterations of message passing
-with a cosine transform of fast length (`airfeel.compress.recovery`), against 20 devices that take
-H = 10 local steps of batch 64. Processor time of the whole process is counted, which other
+with a cosine transform of fast length (`airfeel.compression.recovery`), against 20 devices that
+take H = 10 local steps of batch 64. Processor time of the whole process is counted, which other
 processes hardly disturb; both take turns, and the median and the range of the ratio are given.
 
     python benchmarks/recovery.py [--turns 5] [--out FILE]
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.compress.projections import projection
-from airfeel.compress.recovery import shrink
-from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
+from airfeel.build.setup import build
+from airfeel.compression.projections import projection
+from airfeel.compression.recovery import shrink
+from airfeel.settings.load import experiment
 from airfeel.types import State, Turn
 
 TABLE = {

@@ -18,12 +18,13 @@ from time import perf_counter
 
 import numpy as np
 
-from airfeel.experiment import record
-from airfeel.experiment.load import load
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.write import write
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, round_line
-from airfeel.experiment.store import as_toml
+from airfeel.reports import runs
+from airfeel.reports.write import write
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.settings.load import load
+from airfeel.storage import records
+from airfeel.storage.rows import DEVICE_COLUMNS, round_line
+from airfeel.storage.store import as_toml
 from airfeel.types import Costs, Fading, Plan, Reason, Report
 
 DEVICES, SUBCHANNELS, RECORDS = 20, 25, 100
@@ -61,7 +62,7 @@ def make_run(folder: Path, scheme: str, seed: int, rounds: int) -> None:
                 [t, n, 1, "scheduled", 0.13, 0.19, 27.5, repr(energy[n])] for n in range(DEVICES)
             )
     for t in range(rounds // RECORDS, rounds + 1, rounds // RECORDS):
-        record.save(folder, make_report(t, rng))
+        records.save(folder, make_report(t, rng))
 
 
 def make_report(t: int, rng: np.random.Generator) -> Report:

@@ -31,8 +31,8 @@ from looks import WAYS, look_times
 from where import where
 
 from airfeel.data.datasets import load
-from airfeel.learn import native
-from airfeel.learn.models import make
+from airfeel.training import native
+from airfeel.training.models import make
 from airfeel.types import BadInput, Dataset
 
 SECTIONS = ("cnn", "peers", "looks", "digits", "scaling", "profile")

@@ -29,11 +29,11 @@ from rich.console import Console
 
 import airfeel
 from airfeel.cli.compare import compare
-from airfeel.experiment import atomic, origin
-from airfeel.experiment.facts import facts
-from airfeel.experiment.progress import Display
-from airfeel.experiment.seals import Growing
-from airfeel.experiment.store import Store
+from airfeel.runs.progress import Display
+from airfeel.storage import atomic, provenance
+from airfeel.storage.checksums import Growing
+from airfeel.storage.environment import facts
+from airfeel.storage.store import Store
 
 SCHEMES, SEEDS = ("tcs-h", "tcs-d", "top-k", "fedavg"), range(3)
 WAYS = ("in memory", "as in the demo", "a checkpoint every 20 rounds")
@@ -49,7 +49,7 @@ PARTS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("syncing", atomic, ("_sync",)),
     ("waiting for the settings", Store, ("_begun",)),
     ("rows and their checksums", Growing, ("append", "fault")),
-    ("what computes the run", origin, ("arithmetic",)),
+    ("what computes the run", provenance, ("arithmetic",)),
     ("opening the folder", Store, ("__init__",)),
     ("rows", Store, ("add", "_flush")),
     ("recorded rounds", Store, ("_keep",)),

@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from airfeel.compress.codecs import TimeCorrelated
+from airfeel.compression.codecs import TimeCorrelated
 from airfeel.engines.threads import Threads
-from airfeel.learn.backends import Torch
-from airfeel.learn.flat import FlatModel
-from airfeel.learn.local_sgd import LocalSGD, draw_batches
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.fading import Sky
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.channel.fading import Sky
 from airfeel.round import play_round, start
 from airfeel.schemes import Settings
 from airfeel.schemes.tcs_h import tcs_h
 from airfeel.streams import Streams
 from airfeel.theory import contraction, learning_rate, power_scalar, smallest_a
+from airfeel.training.backends import Torch
+from airfeel.training.flat import FlatModel
+from airfeel.training.local_sgd import LocalSGD, draw_batches
 from airfeel.types import Dataset, Turn, World
 
 SAMPLES = 48  # of a device

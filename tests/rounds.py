@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.streams import Streams
 from airfeel.types import Dice
 from small import small, turn_at

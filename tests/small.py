@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from airfeel.build.setup import Setup, build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment
 from airfeel.round import play_round, start
+from airfeel.settings.config import Experiment
+from airfeel.settings.load import experiment
 from airfeel.types import State, Turn
 
 BASE: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import airfeel
-from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.runs.signals import Interrupted, Signals
 
 
 class Stop:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from airfeel.experiment.runner import run
+from airfeel.runs.runner import run
 from small import small
 
 

@@ -9,10 +9,10 @@ import pytest
 
 import airfeel
 from airfeel import carry
-from airfeel.experiment import checkpoint
-from airfeel.experiment.build import build
-from airfeel.radio.invite import Everyone
+from airfeel.build.setup import build
+from airfeel.radio.selection.device_selection import Everyone
 from airfeel.server.hold import Hold
+from airfeel.storage import checkpoint
 from airfeel.types import BadInput, ComponentStates, Turn
 from own.stranger import left, stopped_and_resumed
 from small import play, small, turn_at

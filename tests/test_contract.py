@@ -19,21 +19,21 @@ from pydantic.fields import FieldInfo
 
 import airfeel
 from airfeel import catalogues
+from airfeel.build.setup import build
 from airfeel.catalogue import Catalogue
 from airfeel.catalogues import ALLOCATORS, FADINGS, SCHEMES
 from airfeel.data.shards import Partition
-from airfeel.experiment.build import build
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.load import experiment, load, place
-from airfeel.experiment.named import presets
-from airfeel.learn.augment import Augmentation
-from airfeel.learn.backends import Backend
-from airfeel.learn.rules import Rule
-from airfeel.radio.fading import Draw
-from airfeel.radio.links import Allocator, Links
-from airfeel.radio.loudness import Policy
+from airfeel.radio.allocation.links import Allocator, Links
+from airfeel.radio.channel.fading import Draw
+from airfeel.radio.power_control.power_context import Policy
 from airfeel.schemes import Settings
+from airfeel.settings.config import Experiment
+from airfeel.settings.load import experiment, load, place
+from airfeel.settings.preset_names import BARE, presets
+from airfeel.settings.relevance import as_toml
+from airfeel.training.augment import Augmentation
+from airfeel.training.backends import Backend
+from airfeel.training.rules import Rule
 from airfeel.types import (
     BadInput,
     Codec,
@@ -272,7 +272,7 @@ def test_a_sky_belongs_to_its_devices(name):
 @pytest.mark.parametrize("name", presets())
 def test_presets_are_legal(name):
     e = load(name)
-    assert name.endswith(e.scheme.name)
+    assert name.removesuffix(BARE).endswith(e.scheme.name)
     assert e.training.devices == 20
     if name.startswith("paper"):
         assert e.data.dataset == "cifar10"

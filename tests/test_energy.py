@@ -7,8 +7,8 @@ mean over the fading, and queues in the mean over rounds but for what is owed.
 import numpy as np
 import pytest
 
-from airfeel.experiment.build import build
-from airfeel.radio.remaining import power_left
+from airfeel.build.setup import build
+from airfeel.radio.power_budget import power_left
 from airfeel.schemes import SCHEMES
 from airfeel.types import Reason, Turn
 from small import play, small

@@ -11,21 +11,33 @@ from airfeel.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "airfeel"
-FLOORS = [
-    {"errors", "ranges", "version", "regular", "kernel_cache", "kernel_sources"},
-    {"factories"},
-    {"types", "catalogue", "arrays", "prebuilt"},
-    {"entries"},
-    {"streams", "catalogues", "compiled", "segments", "bits", "handed"},
-    {"data", "learn", "compress", "radio", "server", "wire", "theory"},
-    {"schemes", "ledger", "carry"},
-    {"round", "parts"},
-    {"engines"},
-    {"experiment"},
-    {"cli", "flower"},
+FLOORS = [  # packages and modules; each imports from those above it alone
+    {"errors", "ranges", "version", "regular", "kernel_cache", "kernel_sources", "segments"},
+    {"streams", "radio"},
+    {"types", "factories", "arrays", "prebuilt", "bits", "radio.ofdm"},
+    {"catalogue", "compiled", "handed", "optional", "radio.side_information"},
+    {"server", "theory", "wire", "entries", "carry", "plotting", "radio.native", "radio.channel"},
+    {"compression", "catalogues", "radio.allocation", "radio.energy"},
+    {"data", "training", "settings", "engines", "radio.power_budget", "radio.power_control"},
+    {"radio.impairments"},
+    {"radio.transmission", "radio.cost_metrics"},
+    {"ledger", "radio.selection"},
+    {"round", "radio.scheduling"},
+    {"schemes"},
+    {"build", "parts"},
+    {"storage"},
+    {"runs", "flower"},
+    {"analysis"},
+    {"sweeps", "reports"},
+    {"api", "reproduce", "waveform"},
+    {"cli"},
     {"__main__"},
 ]
 FILES = sorted(PACKAGE.rglob("*.py"))
+NAMES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FILES
+}
 CATALOGUES = [c for c in vars(catalogues).values() if isinstance(c, Catalogue)]
 SEEDING = {
     "default_rng",
@@ -39,10 +51,16 @@ SEEDING = {
 SEEDING |= {"manual_seed", "seed", "Random", "PCG64DXSM"}
 SEEDS = {
     "streams.py": {"SeedSequence", "Generator", "Philox"},
-    "radio/sionna.py": {"manual_seed"},  # Sionna's own generator: seeded from a device's dice
-    "learn/models.py": {"manual_seed"},  # initial weights: seeded from a stream, in fork_rng
-    "learn/dropout.py": {"Generator", "manual_seed", "PCG64DXSM"},  # seeded from a device's stream
-    "learn/global_rng.py": {
+    "radio/channel/sionna.py": {
+        "manual_seed"
+    },  # Sionna's own generator: seeded from a device's dice
+    "training/models.py": {"manual_seed"},  # initial weights: seeded from a stream, in fork_rng
+    "training/dropout.py": {
+        "Generator",
+        "manual_seed",
+        "PCG64DXSM",
+    },  # seeded from a device's stream
+    "training/global_rng.py": {
         "seed",
         "manual_seed",
     },  # for user modules: seeded from a device's stream
@@ -50,7 +68,13 @@ SEEDS = {
 
 
 def room(path):
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return room_of([part for part in parts if part != "__init__"])
+
+
+def room_of(parts):
+    """The package that a module belongs to; radio's packages are told apart."""
+    return ".".join(parts[:2] if parts[0] == "radio" else parts[:1])
 
 
 def floor(name):
@@ -60,10 +84,12 @@ def floor(name):
 def imported(path):
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("airfeel"):
-            parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found = (name if name in NAMES else node.module for name in names)
+            yield from (room_of(name.split(".")[1:]) for name in found if name != "airfeel")
         elif isinstance(node, ast.Import):
-            yield from [a.name.split(".")[1] for a in node.names if a.name.startswith("airfeel.")]
+            names = (alias.name for alias in node.names)
+            yield from (room_of(n.split(".")[1:]) for n in names if n.startswith("airfeel."))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -111,12 +137,6 @@ def modules(path):
             yield from (inner & NAMES.keys()) or {node.module}
 
 
-NAMES = {
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in FILES
-}
-
-
 def test_no_module_imports_itself_by_way_of_others():
     graph = {name: set(modules(path)) for name, path in NAMES.items()}
     assert sum(map(len, graph.values())) > len(graph)
@@ -129,7 +149,7 @@ def test_nobody_looks_at_the_kind_of_a_part_outside_of_its_room():
     home = {}
     for entry in (entry for catalogue in CATALOGUES for entry in catalogue.values()):
         module, _, name = entry.where.partition(":")
-        home[name] = module.split(".")[1]
+        home[name] = room_of(module.split(".")[1:])
     for path in FILES:
         for name, node in calls(path):
             asked = ast.walk(node.args[1]) if name == "isinstance" else ()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.types import Delivery, MakePlan, Transmit
 from small import play, small
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from airfeel.compress.codecs import TimeCorrelated, TopK
-from airfeel.compress.masks import overlap, top_k, top_k_outside
-from airfeel.compress.memory import residual
-from airfeel.compress.quantize import quantize
-from airfeel.experiment.build import build
-from airfeel.radio.remaining import power_left
+from airfeel.build.setup import build
+from airfeel.compression.codecs import TimeCorrelated, TopK
+from airfeel.compression.masks import overlap, top_k, top_k_outside
+from airfeel.compression.memory import residual
+from airfeel.compression.quantize import quantize
+from airfeel.radio.power_budget import power_left
 from airfeel.schemes import SCHEMES
 from airfeel.types import Agreed, Fading, Invited, Turn, Words
 from small import play, play_small, small, turn_at

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from airfeel import carry
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
 from airfeel.parts import Fading, State, Turn
 from airfeel.round import play_round
 from small import small

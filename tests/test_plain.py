@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
-from airfeel.learn.local_sgd import draw_batches
+from airfeel.build.setup import build
+from airfeel.training.local_sgd import draw_batches
 from small import play, play_small, small, turn_at
 
 _FILE = Path(__file__).parents[1] / "examples" / "tcs_h_plain.py"

@@ -6,12 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.mask_rules import expected_backlog
+from airfeel.compression.mask_rules import expected_backlog
 from airfeel.engines.threads import Threads
-from airfeel.learn.backends import Torch
-from airfeel.learn.local_sgd import LocalSGD, draw_batches
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.fading import Sky
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.channel.fading import Sky
 from airfeel.round import play_round, start
 from airfeel.schemes import Settings
 from airfeel.schemes.backlog import backlog as made
@@ -23,6 +21,8 @@ from airfeel.theory import (
     memory_bound,
     smooth_bound,
 )
+from airfeel.training.backends import Torch
+from airfeel.training.local_sgd import LocalSGD, draw_batches
 from airfeel.types import BadInput, Turn
 from ridge import Case, Ridge, unchecked
 

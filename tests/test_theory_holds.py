@@ -9,9 +9,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.codecs import TimeCorrelated, TopK
-from airfeel.compress.masks import top_k
-from airfeel.compress.memory import residual
+from airfeel.compression.codecs import TimeCorrelated, TopK
+from airfeel.compression.masks import top_k
+from airfeel.compression.memory import residual
 from airfeel.theory import contraction, convergence_bound
 from airfeel.types import Agreed
 from ridge import Case, journey

@@ -9,7 +9,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, TypeCheckError
 
-from airfeel.radio.air import superpose
+from airfeel.radio.transmission.air import superpose
 from typecheck import checked, typed
 
 WRONG = (BeartypeCallHintViolation, TypeCheckError)

@@ -15,10 +15,10 @@ import torch
 
 from airfeel.data.datasets import load
 from airfeel.engines.threads import _settle_in
-from airfeel.learn import native
-from airfeel.learn.flat import FlatModel
-from airfeel.learn.look import NativeLook
-from airfeel.learn.models import make
+from airfeel.training import native
+from airfeel.training.flat import FlatModel
+from airfeel.training.look import NativeLook
+from airfeel.training.models import make
 from airfeel.types import BadInput, Dataset
 
 WAYS = ("PyTorch", "kernel")

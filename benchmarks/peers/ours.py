@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from turns import Turns, arguments
 
+from airfeel.build.setup import Setup, build
 from airfeel.catalogues import BACKENDS
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.load import experiment
-from airfeel.learn.local_sgd import LocalSGD
 from airfeel.round import play_round, start
+from airfeel.settings.load import experiment
+from airfeel.training.local_sgd import LocalSGD
 from airfeel.types import State, Turn
 
 

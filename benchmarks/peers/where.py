@@ -18,9 +18,9 @@ from unittest import mock
 from ours import first_state, made
 
 from airfeel import round as corridor
-from airfeel.compress import codecs
+from airfeel.compression import codecs
 from airfeel.engines.threads import Threads
-from airfeel.radio import air
+from airfeel.radio.transmission import air
 from airfeel.types import Turn
 
 

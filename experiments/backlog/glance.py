@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.experiment.paired import Difference, holm, paired
+from airfeel.analysis.paired import Difference, holm, paired
 
 OWN, OPPONENT = "backlog", "TCS-H"
 HEAD = ("problem", "slots", "`backlog` [%]", "best other", "ahead of it", f"ahead of {OPPONENT}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.experiment import energy
-from airfeel.experiment.stored import open_run
+from airfeel.analysis import energy
+from airfeel.storage.reader import open_run
 
 SPLITS = {"noniid": "two classes per device, H = 1", "iid": "i.i.d. shards, H = 10"}
 # Of two runs that are alike, the one that looks more often.

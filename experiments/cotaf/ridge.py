@@ -15,12 +15,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from airfeel.engines.threads import Threads
-from airfeel.learn.backends import Torch
-from airfeel.learn.local_sgd import LocalSGD
 from airfeel.parts import Constant, Paper, Settings, Sky, Streams, Turn
-from airfeel.radio.amplitude import Truncated
+from airfeel.radio.power_control.amplitude import Truncated
 from airfeel.round import play_round, start
 from airfeel.schemes.cotaf import cotaf
+from airfeel.training.backends import Torch
+from airfeel.training.local_sgd import LocalSGD
 from ridge import Case, Ridge, unchecked  # the problem of the tests
 
 ROUNDS, SEEDS, NOISE = 1000, (0, 1, 2), 1e-3

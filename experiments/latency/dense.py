@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from airfeel.parts import Fading, Paper, air_slots
-from airfeel.radio.digital import divide
+from airfeel.radio.transmission.digital import divide
 
 DIM, BITS, SUBCHANNELS, POWER, NOISE, SKIES = 20_490, 16, 64, 5e-3, 1e-6, 20
 

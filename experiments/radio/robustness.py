@@ -23,9 +23,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import airfeel
-from airfeel.experiment.paired import paired
-from airfeel.experiment.readings import evaluated, final_accuracy
-from airfeel.experiment.stored import open_run
+from airfeel.analysis.paired import paired
+from airfeel.analysis.series import evaluated, final_accuracy
+from airfeel.storage.reader import open_run
 
 ERROR = "csi.error=0.01"
 POINTS = {  # the question, its settings

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
-from airfeel.experiment.waveform.coded import block_error
-from airfeel.radio.mcs import ROWS_DB
+from airfeel.radio.impairments.mcs import ROWS_DB
 from airfeel.streams import Streams
+from airfeel.waveform.coded import block_error
 
 FIRST = 2  # row of the table that stands first
 ABOVE, BELOW = 0.4, -0.5  # dB about a threshold

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from airfeel.compress.masks import top_k
+from airfeel.build.setup import Setup, build
+from airfeel.compression.masks import top_k
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.load import load
-from airfeel.radio.air import needed_energy, segment_energy
+from airfeel.radio.energy import needed_energy, segment_energy
+from airfeel.settings.load import load
 from airfeel.types import State, Turn
 
 RECIPES: dict[str, list[str]] = {

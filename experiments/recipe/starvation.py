@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from airfeel.build.setup import Setup, build
 from airfeel.engines.threads import Threads
-from airfeel.experiment import checkpoint
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.checkpoint import Checkpoint
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.stored import settings
 from airfeel.round import play_round
+from airfeel.settings.config import Experiment
+from airfeel.storage import checkpoint
+from airfeel.storage.checkpoint import Checkpoint
+from airfeel.storage.reader import settings
 from airfeel.types import State, Turn
 
 LATE = 200  # rounds before the checkpoint by which devices are split

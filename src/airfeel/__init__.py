@@ -8,11 +8,12 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airfeel.experiment.api import Comparison, compare, open, report, sweep
-    from airfeel.experiment.config import Experiment
-    from airfeel.experiment.load import load
-    from airfeel.experiment.runner import Run, resume, run
+    from airfeel.api import Comparison, compare, open, report, sweep
+    from airfeel.runs.runner import resume, run
     from airfeel.schemes import SCHEMES, Settings
+    from airfeel.settings.config import Experiment
+    from airfeel.settings.load import load
+    from airfeel.storage.run import Run
     from airfeel.streams import Streams
     from airfeel.types import (
         BadInput,
@@ -30,26 +31,26 @@ if TYPE_CHECKING:
 _HOMES = {
     "SCHEMES": "airfeel.catalogues",
     "BadInput": "airfeel.errors",
-    "Comparison": "airfeel.experiment.api",
+    "Comparison": "airfeel.api",
     "Dataset": "airfeel.types",
-    "Experiment": "airfeel.experiment.config",
+    "Experiment": "airfeel.settings.config",
     "Fading": "airfeel.types",
     "Plan": "airfeel.types",
     "Received": "airfeel.types",
     "Report": "airfeel.types",
-    "Run": "airfeel.experiment.runner",
+    "Run": "airfeel.runs.runner",
     "Scheme": "airfeel.types",
     "Settings": "airfeel.schemes",
     "State": "airfeel.types",
     "Streams": "airfeel.streams",
     "World": "airfeel.types",
-    "compare": "airfeel.experiment.api",
-    "load": "airfeel.experiment.load",
-    "open": "airfeel.experiment.api",
-    "report": "airfeel.experiment.api",
-    "resume": "airfeel.experiment.runner",
-    "run": "airfeel.experiment.runner",
-    "sweep": "airfeel.experiment.api",
+    "compare": "airfeel.api",
+    "load": "airfeel.settings.load",
+    "open": "airfeel.api",
+    "report": "airfeel.api",
+    "resume": "airfeel.runs.runner",
+    "run": "airfeel.runs.runner",
+    "sweep": "airfeel.api",
 }
 
 __all__ = [

@@ -16,7 +16,8 @@ FLAGS = (
 )
 FUSED = ("-ffp-contract=fast",)  # a·b + c may round once: faster, and its own last digit
 AS_WRITTEN = ("-ffp-contract=off",)  # every operation rounds by itself, as NumPy's do
-KERNELS = {"learn": FUSED, "compress": FUSED, "radio": AS_WRITTEN}  # rooms with a folder `native`
+# Packages with a folder `native`.
+KERNELS = {"training": FUSED, "compression": FUSED, "radio": AS_WRITTEN}
 
 # What a CPU must have, in Linux's words: the x86-64 psABI's levels, each on top of the one before.
 LEVELS = {

@@ -7,9 +7,10 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from airfeel import handed
-from airfeel.compress.masks import overlap
-from airfeel.radio.air import analog_energy, segment_energy
-from airfeel.radio.packets import digital_slots, own_bits, own_slots
+from airfeel.compression.masks import overlap
+from airfeel.radio.energy import segment_energy
+from airfeel.radio.impairments.packets import digital_slots, own_bits, own_slots
+from airfeel.radio.transmission.air import analog_energy
 from airfeel.segments import air_slots
 from airfeel.types import (
     BadInput,

@@ -3,49 +3,59 @@
 docs/parts.md says how a part of each kind is written; examples/own holds eleven.
 """
 
-from airfeel.compress.average import average
-from airfeel.compress.buckets import Qsparse, Quantised
-from airfeel.compress.codecs import TimeCorrelated, TopK, Whole, mean_of, no_mask, value_bits
-from airfeel.compress.extremes import Extremes, one_sided
-from airfeel.compress.markov import Markov
-from airfeel.compress.mask_ages import AgeTopK, Cyclic, FairK, RandK
-from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
-from airfeel.compress.masks import top_k, top_k_outside
-from airfeel.compress.measured import Measurements
-from airfeel.compress.memory import ErrorMemory, NoMemory, residual
-from airfeel.compress.momenta import Dgc, Signum
-from airfeel.compress.norms import Normed, largest_norm
-from airfeel.compress.projections import Cosine, Gaussian, Projection, projection
-from airfeel.compress.quantize import quantize
-from airfeel.compress.recovery import Recover, SoftThreshold, amp, soft_threshold
-from airfeel.compress.signs import ScaledSigns, Signs
+from airfeel.compression.average import average
+from airfeel.compression.buckets import Qsparse, Quantised
+from airfeel.compression.codecs import TimeCorrelated, TopK, Whole, mean_of, no_mask, value_bits
+from airfeel.compression.extremes import Extremes, one_sided
+from airfeel.compression.markov import Markov
+from airfeel.compression.mask_ages import AgeTopK, Cyclic, FairK, RandK
+from airfeel.compression.mask_rules import ExpectedBacklog, Top, expected_backlog
+from airfeel.compression.masks import top_k, top_k_outside
+from airfeel.compression.measured import Measurements
+from airfeel.compression.memory import ErrorMemory, NoMemory, residual
+from airfeel.compression.momenta import Dgc, Signum
+from airfeel.compression.norms import Normed, largest_norm
+from airfeel.compression.projections import Cosine, Gaussian, Projection, projection
+from airfeel.compression.quantize import quantize
+from airfeel.compression.recovery import Recover, SoftThreshold, amp, soft_threshold
+from airfeel.compression.signs import ScaledSigns, Signs
 from airfeel.data.shards import Partition
 from airfeel.errors import BadInput
-from airfeel.learn.backends import Backend, Stacked, Torch
-from airfeel.learn.local_sgd import LocalSGD
-from airfeel.learn.rules import Momentum, PlainSGD, Proximal, Rule
-from airfeel.radio.air import Hybrid, needed_energy, segment_energy, spent_energy, superpose
-from airfeel.radio.air_plan import AirPlan
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.digital import Orthogonal
-from airfeel.radio.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
-from airfeel.radio.fast import Fast
-from airfeel.radio.grants import Granted, Reach, RealRates, most_entries
-from airfeel.radio.invite import Anyone, Everyone, RandomDevices, capacity, lowest
-from airfeel.radio.links import Allocation, Allocator, Links
-from airfeel.radio.loudness import Ask, Loud
-from airfeel.radio.measured import Measured, Paced
-from airfeel.radio.meters import Compute, Latency
-from airfeel.radio.plan import DigitalPlan, FreePlan, HybridPlan
-from airfeel.radio.planner import Analog, Planner, first_reasons
-from airfeel.radio.power import rates
-from airfeel.radio.queues import Drift, EnergyQueue, queue_after, worth_hearing
-from airfeel.radio.receive import arrivals, deliver, receive
-from airfeel.radio.remaining import allowed_energy, power_left
-from airfeel.radio.screens import BestCapacity, CapacityThenNorm, LargestNorm, LargestReach
-from airfeel.radio.share_plan import SharePlan
-from airfeel.radio.shares import least_error, regularised_shares
-from airfeel.radio.window import WindowPlan
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.links import Allocation, Allocator, Links
+from airfeel.radio.allocation.power import rates
+from airfeel.radio.channel.fading import Constant, Draw, Rayleigh, Rician, Sky, rayleigh, shape_of
+from airfeel.radio.cost_metrics import Compute, Latency
+from airfeel.radio.energy import needed_energy, segment_energy, spent_energy
+from airfeel.radio.power_budget import allowed_energy, power_left
+from airfeel.radio.power_control.amplitude import Paced
+from airfeel.radio.power_control.power_context import Ask, Loud
+from airfeel.radio.power_control.regularized_inversion import least_error, regularised_shares
+from airfeel.radio.scheduling.air_plan import AirPlan
+from airfeel.radio.scheduling.fraction_plan import SharePlan
+from airfeel.radio.scheduling.frame import WindowPlan
+from airfeel.radio.scheduling.plan import DigitalPlan, FreePlan, HybridPlan
+from airfeel.radio.scheduling.planner import Analog, Planner, first_reasons
+from airfeel.radio.scheduling.queues import Drift, EnergyQueue, queue_after, worth_hearing
+from airfeel.radio.scheduling.slot_efficient import Fast
+from airfeel.radio.selection.device_filters import (
+    BestCapacity,
+    CapacityThenNorm,
+    LargestNorm,
+    LargestReach,
+)
+from airfeel.radio.selection.device_selection import (
+    Anyone,
+    Everyone,
+    RandomDevices,
+    capacity,
+    lowest,
+)
+from airfeel.radio.selection.payload_budget import Granted, Reach, RealRates, most_entries
+from airfeel.radio.transmission.air import Hybrid, superpose
+from airfeel.radio.transmission.digital import Orthogonal
+from airfeel.radio.transmission.measured import Measured
+from airfeel.radio.transmission.receive import arrivals, deliver, receive
 from airfeel.ranges import Below1, Count, NotNegative, Positive, Share, about
 from airfeel.ranges import Whole as WholeNumber
 from airfeel.schemes.settings import Settings
@@ -54,6 +64,9 @@ from airfeel.server.adaptive import Adaptive
 from airfeel.server.hold import Hold
 from airfeel.server.steps import Add, FedAvgM
 from airfeel.streams import Streams
+from airfeel.training.backends import Backend, Stacked, Torch
+from airfeel.training.local_sgd import LocalSGD
+from airfeel.training.rules import Momentum, PlainSGD, Proximal, Rule
 from airfeel.types import (
     Agreed,
     Carries,

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from airfeel import carry, handed
-from airfeel.compress.codecs import no_mask, silent
+from airfeel.compression.codecs import no_mask, silent
 from airfeel.ledger import account, report_on
-from airfeel.radio.weights import gather
+from airfeel.radio.transmission.weights import gather
 from airfeel.types import (
     Delivery,
     Dice,

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from airfeel.compress.mask_rules import ExpectedBacklog, Top, expected_backlog
-from airfeel.compress.masks import top_k
-from airfeel.experiment.build import build
-from airfeel.radio.air import spent_energy
-from airfeel.radio.shares import least_error, regularised_shares
+from airfeel.build.setup import build
+from airfeel.compression.mask_rules import ExpectedBacklog, Top, expected_backlog
+from airfeel.compression.masks import top_k
+from airfeel.radio.energy import spent_energy
+from airfeel.radio.power_control.regularized_inversion import least_error, regularised_shares
 from airfeel.types import BadInput, Turn
 from rounds import Learning
 from small import play, play_small, small, turn_at

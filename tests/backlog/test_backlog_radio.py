@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
-from airfeel.radio.shares import least_error
+from airfeel.build.setup import build
+from airfeel.radio.power_control.regularized_inversion import least_error
 from airfeel.types import Reading, Turn
 from small import play, small
 

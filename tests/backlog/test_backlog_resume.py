@@ -3,7 +3,7 @@
 import pytest
 
 import airfeel
-from airfeel.experiment import checkpoint
+from airfeel.storage import checkpoint
 from small import small
 from stopping import content, interrupted
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.compress import native
+from airfeel.build.setup import build
+from airfeel.compression import native
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
-from airfeel.radio.shares import regularised_shares
+from airfeel.radio.power_control.regularized_inversion import regularised_shares
 from airfeel.round import play_round, start
 from airfeel.segments import by_value
 from airfeel.types import Turn

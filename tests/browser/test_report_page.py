@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import airfeel
-from airfeel.experiment import record
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.write import write
+from airfeel.reports import runs
+from airfeel.reports.write import write
+from airfeel.storage import records
 from small import small
 from stored import store_some, unsealed
 from waiting import until
@@ -170,7 +170,7 @@ def test_the_inspector_shows_the_sky_the_owners_and_the_water(page):
 def test_the_inspector_shows_belief_beside_truth_and_who_was_lost(browser, tmp_path):
     e = small("tcs-d", csi={"error": 0.3}, run={"record_every": 1}, training={"rounds": 3})
     airfeel.run(e, tmp_path / "run")
-    kept = [record.read(path) for path in record.paths(tmp_path / "run")]
+    kept = [records.read(path) for path in records.paths(tmp_path / "run")]
     at = next(i for i, each in enumerate(kept) if each.lost.any() and not each.lost.all())
     groups, spare = runs.load([tmp_path / "run"])
     browser.get(write(groups, tmp_path, ["html"], spare)[0].as_uri())

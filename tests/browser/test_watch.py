@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from airfeel.experiment.report.live import Watched
-from airfeel.experiment.report.serve import Server
-from airfeel.experiment.runner import run
+from airfeel.reports.live import Watched
+from airfeel.reports.serve import Server
+from airfeel.runs.runner import run
 from small import small
 from stored import store, unsealed
 from waiting import until

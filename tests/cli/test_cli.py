@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airfeel.cli import main
-from airfeel.experiment.rows import read_columns
+from airfeel.storage.rows import read_columns
 
 QUICK = ["--set", "training.rounds=3", "--set", "training.local_steps=1"]
 

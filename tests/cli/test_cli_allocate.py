@@ -3,7 +3,7 @@ import pytest
 from test_bad_input import fails
 from test_cli import call
 
-from airfeel.experiment.allocation import outcomes
+from airfeel.cli.allocation import outcomes
 from airfeel.types import Fading
 
 

@@ -10,13 +10,13 @@ from test_cli import QUICK, call
 
 from airfeel.cli import league, reproduce
 from airfeel.cli.options import LOUDNESS, Loudness
-from airfeel.experiment.following import Following
-from airfeel.experiment.load import load
-from airfeel.experiment.pool import Trial
-from airfeel.experiment.reproduce.curves import Curve
-from airfeel.experiment.rows import ROUND_COLUMNS
-from airfeel.experiment.shares_shown import class_counts
-from airfeel.experiment.sweep import Sweep
+from airfeel.cli.shares_shown import class_counts
+from airfeel.reproduce.curves import Curve
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.settings.load import load
+from airfeel.sweeps.following import Following
+from airfeel.sweeps.pool import Trial
+from airfeel.sweeps.sweep import Sweep
 from airfeel.types import BadInput
 from small import small
 

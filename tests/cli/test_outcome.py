@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from airfeel.cli import app
 from airfeel.cli.compare import parse_seeds
 from airfeel.cli.outcome import names
-from airfeel.experiment.store import as_toml
+from airfeel.storage.store import as_toml
 from airfeel.types import BadInput
 from small import small
 from stored import store

@@ -9,9 +9,9 @@ import pytest
 
 from airfeel.catalogues import CATALOGUES, SCHEDULES
 from airfeel.cli import main
-from airfeel.experiment.load import load
-from airfeel.experiment.named import presets
-from airfeel.experiment.store import as_toml
+from airfeel.settings.load import load
+from airfeel.settings.preset_names import presets
+from airfeel.storage.store import as_toml
 
 
 def call(monkeypatch, capsys, *arguments):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import airfeel
+from airfeel.build.setup import build, with_data
 from airfeel.data import from_arrays, from_samples
 from airfeel.data.datasets import load
 from airfeel.data.own import digest
 from airfeel.data.samples import every_fifth
-from airfeel.experiment.build import build, with_data
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment
+from airfeel.settings.config import Experiment
+from airfeel.settings.load import experiment
 from airfeel.types import BadInput, Dataset
 
 X, Y = np.arange(40.0).reshape(10, 4), np.arange(10) % 2

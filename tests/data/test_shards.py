@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airfeel.build.setup import build
 from airfeel.catalogues import PARTITIONS
 from airfeel.data import partition
 from airfeel.data.shards import deal
-from airfeel.experiment.build import build
-from airfeel.experiment.load import load
+from airfeel.settings.load import load
 from airfeel.types import BadInput
 
 LABELS = np.arange(60) % 4

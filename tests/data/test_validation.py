@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import airfeel
+from airfeel.analysis.ranking import unlike
+from airfeel.build.setup import build, build_radio
 from airfeel.catalogues import PARTITIONS
 from airfeel.cli import app
 from airfeel.data import from_arrays
 from airfeel.data.validation import held_out
-from airfeel.experiment.build import build, build_radio
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.load import load
-from airfeel.experiment.standing import unlike
-from airfeel.experiment.store import fingerprint
+from airfeel.settings.load import load
+from airfeel.settings.relevance import as_toml
+from airfeel.storage.store import fingerprint
 from airfeel.types import BadInput
 from small import small
 from stopping import interrupted

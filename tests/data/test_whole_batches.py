@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from airfeel.build.setup import build, build_radio
 from airfeel.data.datasets import load
-from airfeel.experiment.build import build, build_radio
 from airfeel.types import BadInput, Turn
 from small import play, small, turn_at
 

@@ -8,7 +8,7 @@ from results import results
 import airfeel
 from airfeel.engines.base import Lost
 from airfeel.engines.threads import Threads
-from airfeel.experiment import runner
+from airfeel.runs import runner
 from small import small
 
 

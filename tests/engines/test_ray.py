@@ -12,13 +12,13 @@ import torch
 from results import results
 
 import airfeel
-from airfeel.compress.codecs import TopK
+from airfeel.build.setup import build
+from airfeel.compression.codecs import TopK
 from airfeel.engines.cluster import joined, pack, unpack
 from airfeel.engines.ray import RayEngine
-from airfeel.experiment import runner
-from airfeel.experiment.build import build
-from airfeel.experiment.signals import Interrupted, Signals
 from airfeel.round import play_round, start
+from airfeel.runs import runner
+from airfeel.runs.signals import Interrupted, Signals
 from airfeel.types import BadInput, Invited, Turn
 from small import small, turn_at
 

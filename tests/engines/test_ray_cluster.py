@@ -8,7 +8,7 @@ from results import results
 
 import airfeel
 from airfeel.engines.cluster import joined
-from airfeel.experiment import runner
+from airfeel.runs import runner
 from airfeel.types import BadInput
 from small import small
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
 from airfeel.round import start
 from airfeel.types import Delivery, Invited, Turn
 from small import small

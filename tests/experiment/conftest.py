@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from airfeel.experiment.report import runs
+from airfeel.reports import runs
 from stored import store_some, unsealed
 
 

@@ -4,9 +4,10 @@ import json
 import math
 from pathlib import Path
 
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.reproduce.curves import curves
-from airfeel.experiment.rows import ROUND_COLUMNS, round_line
+from airfeel.reproduce.curves import curves
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.settings.relevance import as_toml
+from airfeel.storage.rows import round_line
 
 SLOTS = {"tcs-h": (2072, 20000), "tcs-d": (0, 80000), "top-k": (0, 138000), "fedavg": (0, 0)}
 

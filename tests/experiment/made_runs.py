@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.runner import Run
+from airfeel.settings.config import Experiment
+from airfeel.storage.run import Run
 from small import small
 
 

@@ -3,8 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from airfeel.experiment.reproduce.accounting import account
-from airfeel.experiment.reproduce.slots import (
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.transmission.digital import divide
+from airfeel.reproduce.accounting import account
+from airfeel.reproduce.slots import (
     Estimate,
     Uplink,
     draw_skies,
@@ -12,8 +14,6 @@ from airfeel.experiment.reproduce.slots import (
     ratio,
     spend_later,
 )
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.digital import divide
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Fading
 

@@ -6,9 +6,9 @@ import tomli_w
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.load import experiment, load
-from airfeel.experiment.store import as_toml
+from airfeel.settings.config import Experiment
+from airfeel.settings.load import experiment, load
+from airfeel.storage.store import as_toml
 from airfeel.types import BadInput
 
 SECTIONS = {

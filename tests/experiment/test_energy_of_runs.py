@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from airfeel.experiment import energy
-from airfeel.experiment.judge import spent
-from airfeel.experiment.league.equal import joules
-from airfeel.experiment.runner import Run
+from airfeel.analysis import energy
+from airfeel.analysis.criterion import spent
+from airfeel.storage.run import Run
+from airfeel.sweeps.benchmark.equal import joules
 from small import small
 
 BASE = {"round": np.arange(3), "scheduled": np.array([0, 1, 2])}

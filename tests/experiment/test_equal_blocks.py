@@ -1,8 +1,8 @@
 """Comparisons at a budget of resource blocks, of runs that are seldom evaluated."""
 
 import airfeel
-from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.standing import lines
+from airfeel.analysis.criterion import parse_judge
+from airfeel.analysis.ranking import lines
 
 BLOCKS = 97_500
 

@@ -8,13 +8,13 @@ from made_runs import made
 
 import airfeel
 import stopping
-from airfeel.experiment import evaluations
-from airfeel.experiment.judge import Judge, parse_judge, shared
-from airfeel.experiment.readings import evaluated, evaluated_below, late_accuracy
-from airfeel.experiment.report.summary import markdown, said
-from airfeel.experiment.report.tidy import tidy
-from airfeel.experiment.standing import lines
-from airfeel.experiment.stored import open_run
+from airfeel.analysis.criterion import Judge, parse_judge, shared
+from airfeel.analysis.ranking import lines
+from airfeel.analysis.series import evaluated, evaluated_below, late_accuracy
+from airfeel.reports.summary import markdown, said
+from airfeel.reports.tidy import tidy
+from airfeel.settings import columns
+from airfeel.storage.reader import open_run
 from small import small
 from stopping import content
 
@@ -68,7 +68,7 @@ def test_the_last_round_of_a_run_is_evaluated_where_the_next_has_no_room(each):
 def test_such_evaluations_change_nothing_else(tmp_path):
     plain = airfeel.run(settings(), tmp_path / "plain")
     more = airfeel.run(settings(eval_every_blocks=60), tmp_path / "more")
-    assert not set(evaluations.BEFORE) & set(plain.columns)
+    assert not set(columns.BEFORE) & set(plain.columns)
     for name in plain.columns.keys() - {"seconds"}:
         np.testing.assert_array_equal(plain.columns[name], more.columns[name])
     for name in ("devices.csv", "model.safetensors"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import airfeel
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.types import Turn
 from small import play, small
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.figures import save_figures
-from airfeel.experiment.report.write import write
+from airfeel.reports import runs
+from airfeel.reports.figures import save_figures
+from airfeel.reports.write import write
 from airfeel.types import BadInput
 from stored import store_some
 

@@ -8,9 +8,9 @@ import pytest
 from filelock import FileLock
 
 import airfeel
-from airfeel.experiment import runner
-from airfeel.experiment.compare import run_missing
-from airfeel.experiment.store import Store, _clear
+from airfeel.runs import runner
+from airfeel.storage.store import Store, _clear
+from airfeel.sweeps.compare import run_missing
 from airfeel.types import BadInput
 from small import small
 

@@ -3,7 +3,7 @@
 import pytest
 from made_runs import made
 
-from airfeel.experiment.groups import check, group, peers, varied
+from airfeel.analysis.groups import check, group, peers, varied
 from airfeel.types import BadInput
 from small import small
 

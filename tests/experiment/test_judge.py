@@ -5,8 +5,8 @@ import math
 import pytest
 from made_runs import made
 
-from airfeel.experiment.judge import Judge, parse_judge, shared, spent
-from airfeel.experiment.readings import evaluated
+from airfeel.analysis.criterion import Judge, parse_judge, shared, spent
+from airfeel.analysis.series import evaluated
 from airfeel.types import BadInput
 from small import small
 

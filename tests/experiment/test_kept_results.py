@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli.reproduce import app
-from airfeel.experiment.rows import read_columns
+from airfeel.storage.rows import read_columns
 
 RESULTS = Path(__file__).parents[2] / "results"
 ROW = re.compile(r"^\| `([\w-]+)` \| (\d+) of \d+ \| (\w+) \|", re.MULTILINE)

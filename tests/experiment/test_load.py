@@ -1,8 +1,8 @@
 import pytest
 
-from airfeel.experiment.load import load
-from airfeel.experiment.named import presets
 from airfeel.schemes import SCHEMES
+from airfeel.settings.load import load
+from airfeel.settings.preset_names import presets
 
 
 def test_a_preset_is_a_base_and_a_scheme_even_where_one_name_ends_as_another(monkeypatch):

@@ -9,14 +9,14 @@ import pytest
 import tomli_w
 
 import airfeel
+from airfeel.analysis.series import arithmetic, computed_by, not_alike
 from airfeel.cli import main
-from airfeel.experiment import checkpoint, origin
-from airfeel.experiment.checkpoint import NEWEST, PREVIOUS
-from airfeel.experiment.readings import arithmetic, computed_by, not_alike
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.page import page
-from airfeel.experiment.store import Store, fingerprint
-from airfeel.experiment.stored import open_run
+from airfeel.reports import runs
+from airfeel.reports.page import page
+from airfeel.storage import checkpoint, provenance
+from airfeel.storage.checkpoint import NEWEST, PREVIOUS
+from airfeel.storage.reader import open_run
+from airfeel.storage.store import Store, fingerprint
 from airfeel.types import BadInput
 from small import small
 from stopping import content, interrupted
@@ -68,7 +68,7 @@ def without(kernel, monkeypatch):
 
 @pytest.fixture
 def kernels():
-    if any(k.missing for k in (origin.LEARN, origin.COMPRESS, origin.RADIO)):
+    if any(k.missing for k in (provenance.LEARN, provenance.COMPRESS, provenance.RADIO)):
         pytest.skip("needs a C++ compiler")
 
 
@@ -83,7 +83,7 @@ def test_empty_settings_are_not_the_default_run(cut, begun):
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_settings_without_one_of_the_sections_are_refused_by_name(cut, section):
-    table = airfeel.experiment.load.stored_table(cut)
+    table = airfeel.settings.load.stored_table(cut)
     del table[section]
     (cut / "config.toml").write_bytes(tomli_w.dumps(table).encode())
     assert f"has no section [{section}]" in refusal(cut)
@@ -127,7 +127,7 @@ def test_facts_and_checkpoint_tell_the_experiment(cut):
     facts = json.loads((cut / "facts.json").read_text())
     assert facts["fingerprint"] == fingerprint(settings())
     found = checkpoint.read(cut / NEWEST).origin
-    assert found == origin.read(cut)
+    assert found == provenance.read(cut)
     assert found.settings["run"]["seed"] == 3
 
 
@@ -158,7 +158,7 @@ def test_a_checkpoint_of_an_older_version_resumes_with_one_warning(cut, whole):
 
 
 def test_a_run_tells_what_computes_it(cut, kernels):
-    (step,) = origin.read(cut).arithmetic
+    (step,) = provenance.read(cut).arithmetic
     assert step["backend"] == "native"
     assert all(step[name] for name in ("learn", "compress", "radio", "cpu"))
     assert computed_by(open_run(cut)).startswith(f"native (learn {step['learn']}, compress ")
@@ -166,7 +166,7 @@ def test_a_run_tells_what_computes_it(cut, kernels):
 
 @pytest.mark.parametrize("kernel", ["LEARN", "COMPRESS", "RADIO"])
 def test_without_a_kernel_a_run_goes_on_only_if_asked_to(cut, monkeypatch, kernels, kernel):
-    without(getattr(origin, kernel), monkeypatch)
+    without(getattr(provenance, kernel), monkeypatch)
     before = (cut / "rounds.csv").read_bytes()
     said = refusal(cut)
     assert said.startswith(f"{cut}: was computed with ")
@@ -182,21 +182,21 @@ def test_without_a_kernel_a_run_goes_on_only_if_asked_to(cut, monkeypatch, kerne
 
 def test_the_backend_that_auto_chose_is_gone_on_with(tmp_path, monkeypatch, kernels):
     with monkeypatch.context() as patched:
-        without(origin.LEARN, patched)
+        without(provenance.LEARN, patched)
         airfeel.run(settings(), tmp_path / "whole")
         folder = interrupted(tmp_path / "cut", 6, settings())
     assert airfeel.resume(folder).summary["backend"] == "torch"
     assert content(folder) == content(tmp_path / "whole")
-    assert len(origin.read(folder).arithmetic) == 1
+    assert len(provenance.read(folder).arithmetic) == 1
 
 
 def test_another_cpu_is_another_arithmetic(cut, monkeypatch):
-    monkeypatch.setattr(origin.platform, "machine", lambda: "abacus")
+    monkeypatch.setattr(provenance.platform, "machine", lambda: "abacus")
     assert "abacus" in refusal(cut)
 
 
 def test_a_run_that_starts_over_may_be_computed_by_another_backend(cut, monkeypatch, kernels):
-    without(origin.LEARN, monkeypatch)
+    without(provenance.LEARN, monkeypatch)
     run = airfeel.resume(only_begun(cut))
     (step,) = arithmetic(run)
     assert (step["backend"], step["from_round"]) == ("torch", 0)
@@ -204,7 +204,7 @@ def test_a_run_that_starts_over_may_be_computed_by_another_backend(cut, monkeypa
 
 
 def test_the_command_line_names_the_way(cut, monkeypatch, capsys, kernels):
-    without(origin.COMPRESS, monkeypatch)
+    without(provenance.COMPRESS, monkeypatch)
     for options, code in ([], 2), (["--allow-other-backend"], 0):
         monkeypatch.setattr(sys, "argv", ["airfeel", "resume", str(cut), *options])
         with pytest.raises(SystemExit) as stopped:
@@ -215,7 +215,7 @@ def test_the_command_line_names_the_way(cut, monkeypatch, capsys, kernels):
 
 def test_a_comparison_says_which_runs_were_computed_otherwise(tmp_path, monkeypatch, kernels):
     airfeel.run(settings(rounds=2), tmp_path / "a")
-    without(origin.LEARN, monkeypatch)
+    without(provenance.LEARN, monkeypatch)
     airfeel.run(settings(rounds=2, seed=4), tmp_path / "b")
     groups, _ = runs.load([tmp_path])
     (note,) = not_alike(groups)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from airfeel.experiment.paired import holm, paired
+from airfeel.analysis.paired import holm, paired
 
 NUMBERS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=9)
 

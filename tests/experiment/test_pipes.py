@@ -11,17 +11,17 @@ import pytest
 
 import airfeel
 from airfeel import arrays
+from airfeel.cli.gains import read_gains
 from airfeel.data import own
 from airfeel.data.files import add, status
 from airfeel.data.sources import SOURCES
-from airfeel.experiment import record
-from airfeel.experiment.compare import run_missing
-from airfeel.experiment.gains import read_gains
-from airfeel.experiment.load import load
-from airfeel.experiment.report.live import Watched
-from airfeel.experiment.report.runs import load as load_runs
-from airfeel.experiment.report.write import write
-from airfeel.experiment.sweep import read_sweep
+from airfeel.reports.live import Watched
+from airfeel.reports.runs import load as load_runs
+from airfeel.reports.write import write
+from airfeel.settings.load import load
+from airfeel.storage import records
+from airfeel.sweeps.compare import run_missing
+from airfeel.sweeps.sweep import read_sweep
 from airfeel.types import BadInput
 from small import small
 from stopping import interrupted
@@ -88,7 +88,7 @@ READERS = {
     "watch": watch,
     "compare": lambda folder: run_missing(small(run=RUN), folder),
     "resume": airfeel.resume,
-    "records": lambda folder: [record.read(path) for path in record.paths(folder)],
+    "records": lambda folder: [records.read(path) for path in records.paths(folder)],
 }
 
 

@@ -4,11 +4,11 @@ import shlex
 
 import pytest
 
-from airfeel.experiment.groups import deciding
-from airfeel.experiment.load import load
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.page import told
-from airfeel.experiment.report.ran import what_was_run
+from airfeel.analysis.groups import deciding
+from airfeel.reports import runs
+from airfeel.reports.page import told
+from airfeel.reports.ran import what_was_run
+from airfeel.settings.load import load
 from stored import store
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from airfeel.experiment import record
+from airfeel.storage import records
 from airfeel.types import BadInput
 from small import play_small
 
@@ -12,8 +12,8 @@ from small import play_small
 def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
     reports = [report for _, _, report, _ in play_small(scheme, 3)]
     for report in reversed(reports):
-        record.save(tmp_path, report)
-    read = [record.read(p) for p in record.paths(tmp_path)]
+        records.save(tmp_path, report)
+    read = [records.read(p) for p in records.paths(tmp_path)]
     assert [r.round for r in read] == [1, 2, 3]
     for found, report in zip(read, reports, strict=True):
         assert report.fading.mean2 is not None  # the settings of an ideal sky tell it
@@ -24,7 +24,7 @@ def test_a_recorded_round_reads_back_exactly(tmp_path, scheme):
 
 def test_a_real_sky_is_recorded_with_its_means(tmp_path):
     report = play_small("tcs-h", 1, csi={"error": 0.1}, radio={"mean_gain": (0.5,) * 6})[0][2]
-    found = record.read(record.save(tmp_path, report)).fading
+    found = records.read(records.save(tmp_path, report)).fading
     assert found.mean2.tolist() == [1.0] * 6
     np.testing.assert_array_equal(found.relative, report.fading.relative)
 
@@ -45,37 +45,37 @@ def same(a, b):
 def test_only_whole_files_stay_and_order_is_by_round(tmp_path):
     report = play_small("tcs-h", 1)[0][2]
     for number in (1_000_000, 999_999, 7):
-        record.save(tmp_path, dataclasses.replace(report, round=number))
-    assert [r.round for r in [record.read(p) for p in record.paths(tmp_path)]] == [
+        records.save(tmp_path, dataclasses.replace(report, round=number))
+    assert [r.round for r in [records.read(p) for p in records.paths(tmp_path)]] == [
         7,
         999_999,
         1_000_000,
     ]
     assert {p.suffix for p in (tmp_path / "records").iterdir()} == {".safetensors"}
-    assert [record.read(p) for p in record.paths(tmp_path / "elsewhere")] == []
+    assert [records.read(p) for p in records.paths(tmp_path / "elsewhere")] == []
 
 
 def test_every_damage_is_one_line(tmp_path):
     report = play_small("tcs-h", 1)[0][2]
-    record.save(tmp_path, report)
-    path = record.paths(tmp_path)[0]
+    records.save(tmp_path, report)
+    path = records.paths(tmp_path)[0]
     whole = path.read_bytes()
     for end in (0, 4, 8, 100, len(whole) - 1):
         path.write_bytes(whole[:end])
         with pytest.raises(BadInput, match="not a recorded round"):
-            record.read(path)
+            records.read(path)
     reason = report.plan.reason[0].value.encode()
     path.write_bytes(whole.replace(reason, reason[::-1]))
     with pytest.raises(BadInput, match=reason[::-1].decode()):
-        record.read(path)
+        records.read(path)
 
 
 def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
     report = play_small("tcs-h", 1)[0][2]
     owner = report.plan.owner.copy()
     owner[0, 0] = 6
-    record.save(
+    records.save(
         tmp_path, dataclasses.replace(report, plan=dataclasses.replace(report.plan, owner=owner))
     )
     with pytest.raises(BadInput, match="owner names a device that is not there"):
-        [record.read(p) for p in record.paths(tmp_path)]
+        [records.read(p) for p in records.paths(tmp_path)]

@@ -11,22 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from airfeel.analysis.criterion import shared
+from airfeel.analysis.ranking import lines
+from airfeel.analysis.series import evaluated, held
+from airfeel.analysis.tables import tex
 from airfeel.cli.report import report
-from airfeel.experiment import record
-from airfeel.experiment.judge import shared
-from airfeel.experiment.readings import evaluated, held
-from airfeel.experiment.report import curves, runs
-from airfeel.experiment.report.data import comparison, page_data
-from airfeel.experiment.report.devices import devices
-from airfeel.experiment.report.inspector import recorded
-from airfeel.experiment.report.page import page
-from airfeel.experiment.report.styles import styles
-from airfeel.experiment.report.summary import latex, markdown
-from airfeel.experiment.report.write import beside, write
-from airfeel.experiment.rows import read_columns
-from airfeel.experiment.runner import Run, run
-from airfeel.experiment.sheets import tex
-from airfeel.experiment.standing import lines
+from airfeel.reports import curves, runs
+from airfeel.reports.data import comparison, page_data
+from airfeel.reports.devices import devices
+from airfeel.reports.inspector import recorded
+from airfeel.reports.page import page
+from airfeel.reports.styles import styles
+from airfeel.reports.summary import latex, markdown
+from airfeel.reports.write import beside, write
+from airfeel.runs.runner import run
+from airfeel.storage import records
+from airfeel.storage.rows import read_columns
+from airfeel.storage.run import Run
 from airfeel.types import BadInput, Reason
 from small import small
 
@@ -119,10 +120,10 @@ def test_recorded_rounds_are_spread_evenly_and_limited(one, monkeypatch):
     groups = runs.load([one])[0]
     (only,) = recorded(groups)
     assert [r["round"] for r in only["rounds"]] == [4, 8, 12]
-    monkeypatch.setattr("airfeel.experiment.report.inspector.ROUNDS", 2)
+    monkeypatch.setattr("airfeel.reports.inspector.ROUNDS", 2)
     (only,) = recorded(groups)
     assert ([r["round"] for r in only["rounds"]], only["of"]) == ([4, 12], 3)
-    first = record.read(record.paths(one)[0])
+    first = records.read(records.paths(one)[0])
     shown = only["rounds"][0]
     gain = np.frombuffer(base64.b64decode(shown["gain"]), "<f4").reshape(6, 8)
     assert np.array_equal(gain, first.fading.gain.astype("f4"))
@@ -239,7 +240,7 @@ def test_reports_play_no_round(groups, tmp_path, monkeypatch):
         raise AssertionError("a report must not train")
 
     monkeypatch.setattr("airfeel.round.play_round", refuse)
-    monkeypatch.setattr("airfeel.experiment.loop.play_round", refuse)
+    monkeypatch.setattr("airfeel.runs.loop.play_round", refuse)
     with pytest.raises(AssertionError, match="must not train"):
         run(small())
     assert write(groups, tmp_path / "out")

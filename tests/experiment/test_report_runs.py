@@ -8,16 +8,16 @@ import shutil
 
 import pytest
 
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.load import load
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.data import comparison, page_data
-from airfeel.experiment.report.page import page
-from airfeel.experiment.report.summary import markdown
-from airfeel.experiment.report.write import write
-from airfeel.experiment.runner import run
-from airfeel.experiment.standing import lines
-from airfeel.experiment.store import fingerprint
+from airfeel.analysis.ranking import lines
+from airfeel.reports import runs
+from airfeel.reports.data import comparison, page_data
+from airfeel.reports.page import page
+from airfeel.reports.summary import markdown
+from airfeel.reports.write import write
+from airfeel.runs.runner import run
+from airfeel.settings.load import load
+from airfeel.settings.relevance import as_toml
+from airfeel.storage.store import fingerprint
 from airfeel.types import BadInput
 from stored import store, unsealed
 

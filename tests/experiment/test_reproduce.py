@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from made_rows import made_run
 
-from airfeel.experiment import store
-from airfeel.experiment.load import load
-from airfeel.experiment.report.runs import read
-from airfeel.experiment.reproduce import claims
-from airfeel.experiment.reproduce.curves import SETS, curves, essence, match, pick
-from airfeel.experiment.reproduce.measures import Reach, accuracy, gain_within, rounds_within
-from airfeel.experiment.reproduce.paper_claims import CLAIMS
+from airfeel.reports.runs import read
+from airfeel.reproduce import claims
+from airfeel.reproduce.curves import SETS, curves, essence, match, pick
+from airfeel.reproduce.measures import Reach, accuracy, gain_within, rounds_within
+from airfeel.reproduce.paper_claims import CLAIMS
+from airfeel.settings.load import load
+from airfeel.storage import store
 from airfeel.theory import contraction
 from airfeel.types import BadInput
 

@@ -12,16 +12,17 @@ from made_runs import made
 from typer.testing import CliRunner
 
 from airfeel.cli.reproduce import app
-from airfeel.experiment.report.runs import read
-from airfeel.experiment.reproduce import running
-from airfeel.experiment.reproduce.curves import Curve, curves
-from airfeel.experiment.reproduce.figures import starvation_figure
-from airfeel.experiment.reproduce.results import export
-from airfeel.experiment.reproduce.studies import KINDS, by_difference
-from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
-from airfeel.experiment.runner import run
-from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import read_sweep
+from airfeel.reports.runs import read
+from airfeel.reproduce import running
+from airfeel.reproduce.curves import Curve, curves
+from airfeel.reproduce.figures import starvation_figure
+from airfeel.reproduce.results import export
+from airfeel.reproduce.studies import KINDS, by_difference
+from airfeel.runs.runner import run
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.storage.rows import read_columns
+from airfeel.sweeps.sweep import read_sweep
 from airfeel.types import BadInput
 from small import small
 
@@ -241,7 +242,9 @@ def test_judging_from_rows_prints_and_writes_the_table(tmp_path):
 
 def test_running_says_what_was_shortened(tmp_path, monkeypatch):
     monkeypatch.setattr("airfeel.cli.reproduce.pick", lambda *_: tiny())
-    monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda: KNOWN | {c.name: c for c in tiny()})
+    monkeypatch.setattr(
+        "airfeel.cli.reproduce.curves", lambda *_: KNOWN | {c.name: c for c in tiny()}
+    )
     told = cli("iid", "--scale", 0.5, "--seeds", "0..1", "--out", tmp_path, "--budget-hours", 1)
     assert told.exit_code == 0, told.output
     assert "Shortened: 6 rounds to 3; nothing else." in told.output

@@ -9,11 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli.reproduce import app
-from airfeel.experiment.pool import STOPPED
-from airfeel.experiment.reproduce import running
-from airfeel.experiment.reproduce.curves import Curve, curves
-from airfeel.experiment.rows import ROUND_COLUMNS, read_columns
-from airfeel.experiment.sweep import Sweep
+from airfeel.reproduce import running
+from airfeel.reproduce.curves import Curve, curves
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.storage.rows import read_columns
+from airfeel.sweeps.pool import STOPPED
+from airfeel.sweeps.sweep import Sweep
 from small import small
 
 
@@ -34,7 +35,7 @@ def only(monkeypatch):
     def put(chosen):
         known = curves() | {curve.name: curve for curve in chosen}
         monkeypatch.setattr("airfeel.cli.reproduce.pick", lambda *_: chosen)
-        monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda: known)
+        monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda _: known)
 
     return put
 

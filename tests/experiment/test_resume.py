@@ -14,10 +14,11 @@ import pytest
 import airfeel
 import stopping
 from airfeel.engines.threads import Threads
-from airfeel.experiment import checkpoint, runner
-from airfeel.experiment.checkpoint import NEWEST, PREVIOUS, Damaged
-from airfeel.experiment.compare import run_missing
-from airfeel.experiment.store import Store
+from airfeel.runs import runner
+from airfeel.storage import checkpoint
+from airfeel.storage.checkpoint import NEWEST, PREVIOUS, Damaged
+from airfeel.storage.store import Store
+from airfeel.sweeps.compare import run_missing
 from airfeel.types import BadInput
 from small import small
 from stopping import content

@@ -11,12 +11,13 @@ import pytest
 import torch
 
 import airfeel
-from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
-from airfeel.experiment.rows import DEVICE_COLUMNS, ROUND_COLUMNS, read_columns
-from airfeel.experiment.store import fingerprint
-from airfeel.learn.local_sgd import LocalSGD
+from airfeel.build.setup import build
 from airfeel.schemes import SCHEMES
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.settings.load import experiment
+from airfeel.storage.rows import DEVICE_COLUMNS, read_columns
+from airfeel.storage.store import fingerprint
+from airfeel.training.local_sgd import LocalSGD
 from airfeel.types import BadInput
 from small import play, small
 from stopping import timeless

@@ -12,14 +12,14 @@ import pytest
 
 import airfeel
 from airfeel.cli import main
-from airfeel.experiment import checkpoint
-from airfeel.experiment.compare import folder_of, read_run, run_missing
-from airfeel.experiment.report import runs
-from airfeel.experiment.report.live import Watched
-from airfeel.experiment.reproduce.results import export
-from airfeel.experiment.rows import read_columns
-from airfeel.experiment.seals import ROWS, Growing, checksum
-from airfeel.experiment.stored import open_run
+from airfeel.reports import runs
+from airfeel.reports.live import Watched
+from airfeel.reproduce.results import export
+from airfeel.storage import checkpoint
+from airfeel.storage.checksums import ROWS, Growing, checksum
+from airfeel.storage.reader import open_run
+from airfeel.storage.rows import read_columns
+from airfeel.sweeps.compare import folder_of, read_run, run_missing
 from airfeel.types import BadInput
 from small import small
 from stopping import content, interrupted
@@ -112,7 +112,7 @@ def test_a_damaged_checkpoint_does_not_push_the_whole_one_out(cut):
     """The next checkpoint takes the place of the damaged one, so that a crash finds the other."""
     flip(cut / checkpoint.NEWEST, -7)
     e = airfeel.load(cut / "config.toml")
-    with airfeel.experiment.store.Store(cut, e, resume=True, other=True) as store:
+    with airfeel.storage.store.Store(cut, e, resume=True, other=True) as store:
         store.save(store.found.state, store.found.buffers)
     assert checkpoint.read(cut / checkpoint.PREVIOUS).state.round == 4
 
@@ -194,7 +194,7 @@ def replaced(path):
 @pytest.mark.parametrize("every", [1, 0])
 def test_a_file_that_is_taken_away_stops_the_run(tmp_path, monkeypatch, act, name, every):
     """At the next checkpoint, or at the end where none is due before."""
-    monkeypatch.setattr("airfeel.experiment.store._SECONDS", 0.0)  # rows are written at once
+    monkeypatch.setattr("airfeel.storage.store._SECONDS", 0.0)  # rows are written at once
     path = tmp_path / "r" / name
     e = small(training={"rounds": 8}, run={"checkpoint_every": every})
     said = refusal(airfeel.run, e, tmp_path / "r", [Meddler(lambda: act(path))])

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from airfeel.experiment.sheets import Sheet, show
+from airfeel.analysis.tables import Sheet, show
 
 LABEL = "global_sparsity=0.2,local_sparsity=0.002,power_scalar=12.5"
 SHEET = Sheet(

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from airfeel.experiment import checkpoint
-from airfeel.experiment.signals import Signals
+from airfeel.runs.signals import Signals
+from airfeel.storage import checkpoint
 
 HUP, INT, TERM = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import airfeel
-from airfeel.experiment import space
-from airfeel.experiment.build import build
-from airfeel.experiment.load import load
+from airfeel.build import memory_check
+from airfeel.build.setup import build
+from airfeel.settings.load import load
 from airfeel.types import BadInput
 from small import small
 
@@ -19,11 +19,11 @@ MEGA = 10**6
 def test_a_round_worked_out_by_hand():
     """6 devices, 8 sub-channels, 3 steps of 8, float64, D = 1000, a memory beside each update."""
     rest = 16 * 6 * 8 + 120 * 6 + 16 * 3 * 8
-    assert space.needed(small(), 1000) == 6 * 1000 * 2 * 8 + rest
-    assert space.needed(small(), 1000, buffers=0) == 6 * 1000 * 8 + rest
-    assert space.needed(small(), 1000, invited=2) == 6 * 1000 * 8 + rest
-    assert space.needed(small(), 1000, invited=4) == 4 * 1000 * 2 * 8 + rest
-    assert space.needed(small(training={"rounds": 1}), 1000) == 6 * 1000 * 8 + rest
+    assert memory_check.needed(small(), 1000) == 6 * 1000 * 2 * 8 + rest
+    assert memory_check.needed(small(), 1000, buffers=0) == 6 * 1000 * 8 + rest
+    assert memory_check.needed(small(), 1000, invited=2) == 6 * 1000 * 8 + rest
+    assert memory_check.needed(small(), 1000, invited=4) == 4 * 1000 * 2 * 8 + rest
+    assert memory_check.needed(small(training={"rounds": 1}), 1000) == 6 * 1000 * 8 + rest
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_a_round_worked_out_by_hand():
 )
 def test_each_kind_of_memory_has_its_size(kind, ram, disk):
     e = small(run={"memory": kind})
-    assert space.round_needs(e, MEGA, 1, 6)[0].bytes == 6 * MEGA * ram
-    assert space.file_need(e, MEGA, 1).bytes == 6 * MEGA * disk
+    assert memory_check.round_needs(e, MEGA, 1, 6)[0].bytes == 6 * MEGA * ram
+    assert memory_check.file_need(e, MEGA, 1).bytes == 6 * MEGA * disk
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_each_kind_of_memory_has_its_size(kind, ram, disk):
     ],
 )
 def test_devices_that_are_trained_elsewhere_need_nothing_here(changes):
-    assert space.round_needs(small(**changes), MEGA, 1, 6)[0].bytes == 0
+    assert memory_check.round_needs(small(**changes), MEGA, 1, 6)[0].bytes == 0
 
 
 def peak():
@@ -65,7 +65,9 @@ def test_the_estimate_is_below_what_a_run_takes_but_not_by_far(scheme, kind):
     )
     setup = build(e)
     everyone = 40 if scheme != "tcs-d" else e.scheduled
-    estimate = space.needed(e, setup.world.dim, len(setup.scheme.codec.memory.buffers), everyone)
+    estimate = memory_check.needed(
+        e, setup.world.dim, len(setup.scheme.codec.memory.buffers), everyone
+    )
     peak()
     before = peak()
     airfeel.run(e)
@@ -109,20 +111,20 @@ def test_sizes_beyond_memory_are_one_line(settings, told, tmp_path):
 
 
 def test_a_memory_larger_than_the_disk_is_refused_before_a_folder_is_made(monkeypatch, tmp_path):
-    usage = space.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    usage = memory_check.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(memory_check.shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(BadInput, match=r"run.memory = file, .*: the memory would take .* free in"):
         airfeel.run(small(run={"memory": "file"}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_what_fits_into_what_there_is_is_not_refused():
-    needs = space.round_needs(small(), 1000, 1, 6)
+    needs = memory_check.round_needs(small(), 1000, 1, 6)
     total = sum(need.bytes for need in needs)
-    space.check(needs, total)
-    space.check(needs, None)
+    memory_check.check(needs, total)
+    memory_check.check(needs, None)
     with pytest.raises(BadInput):
-        space.check(needs, total // 2)
+        memory_check.check(needs, total // 2)
 
 
 def machine(root, available="1000", swap="0", groups="", **limits):
@@ -139,7 +141,7 @@ def machine(root, available="1000", swap="0", groups="", **limits):
 
 
 def test_available_is_ram_and_swap(tmp_path):
-    assert space.available(machine(tmp_path, "1000", "24")) == 1024 * 1024
+    assert memory_check.available(machine(tmp_path, "1000", "24")) == 1024 * 1024
 
 
 @pytest.mark.parametrize(
@@ -153,9 +155,9 @@ def test_available_is_ram_and_swap(tmp_path):
     ],
 )
 def test_a_control_group_may_allow_less(tmp_path, groups, limits, there):
-    assert space.available(machine(tmp_path, groups=groups, **limits)) == there
+    assert memory_check.available(machine(tmp_path, groups=groups, **limits)) == there
 
 
 def test_where_the_system_does_not_tell_all_the_ram_counts(tmp_path):
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert space.available(tmp_path) == pages
+    assert memory_check.available(tmp_path) == pages

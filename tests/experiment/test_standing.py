@@ -8,10 +8,10 @@ import pytest
 from made_runs import made
 
 import airfeel
-from airfeel.experiment.judge import Judge
-from airfeel.experiment.paired import paired
-from airfeel.experiment.report.summary import latex, markdown, said, whole_sheet
-from airfeel.experiment.standing import lines, verdict
+from airfeel.analysis.criterion import Judge
+from airfeel.analysis.paired import paired
+from airfeel.analysis.ranking import lines, verdict
+from airfeel.reports.summary import latex, markdown, said, whole_sheet
 from small import small
 
 

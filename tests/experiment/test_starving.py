@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import airfeel
+from airfeel.analysis.ranking import starving
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
-from airfeel.experiment.load import load
-from airfeel.experiment.runner import Run
-from airfeel.experiment.standing import starving
-from airfeel.experiment.starving import Hunger, Starving, Watch, hunger, rehearse, verdict, words
 from airfeel.round import start
+from airfeel.runs.starvation import Hunger, Starving, Watch, hunger, rehearse, verdict, words
+from airfeel.settings.load import load
+from airfeel.storage.run import Run
 from small import small
 
 LOUD = {"power_scalar": 60.0}

@@ -3,9 +3,9 @@
 import pytest
 
 import airfeel
-from airfeel.experiment.compare import folder_of
-from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Sweep, read_sweep
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.sweeps.compare import folder_of
+from airfeel.sweeps.sweep import Sweep, read_sweep
 from airfeel.types import BadInput
 from small import small
 
@@ -14,7 +14,7 @@ HEAD = 'base = "base.toml"\nseeds = [0, 1]\n'
 
 @pytest.fixture
 def folder(tmp_path):
-    from airfeel.experiment.deciding import as_toml
+    from airfeel.settings.relevance import as_toml
 
     (tmp_path / "base.toml").write_text(as_toml(small(training={"rounds": 3})))
     return tmp_path

@@ -6,10 +6,10 @@ from types import ModuleType
 
 import pytest
 
-from airfeel.experiment.pool import Trial
-from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Sweep
-from airfeel.experiment.sweep_ray import Nodes, nodes
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.sweeps.pool import Trial
+from airfeel.sweeps.sweep import Sweep
+from airfeel.sweeps.sweep_ray import Nodes, nodes
 from airfeel.types import BadInput
 from small import small
 from stopping import content

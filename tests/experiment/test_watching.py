@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 import airfeel
-from airfeel.experiment import progress
-from airfeel.experiment.build import build
-from airfeel.experiment.loggers import TensorBoard
-from airfeel.experiment.progress import Display
+from airfeel.build.setup import build
+from airfeel.runs import progress
+from airfeel.runs.loggers import TensorBoard
+from airfeel.runs.progress import Display
 from small import small
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

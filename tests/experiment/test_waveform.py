@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli import app
-from airfeel.experiment.waveform import claims, coded, limits
-from airfeel.experiment.waveform.carry_out import EXPERIMENTS
-from airfeel.experiment.waveform.scene import Finding, Point, scene
-from airfeel.experiment.waveform.write import verdict, write
 from airfeel.radio.ofdm import Ofdm, Paths, carry
 from airfeel.streams import Streams
 from airfeel.types import BadInput
+from airfeel.waveform import claims, coded, limits
+from airfeel.waveform.carry_out import EXPERIMENTS
+from airfeel.waveform.scene import Finding, Point, scene
+from airfeel.waveform.write import verdict, write
 
 FEW = {
     "W1": claims.aligned,

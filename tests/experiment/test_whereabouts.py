@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli.reproduce import app
-from airfeel.experiment.report.runs import read
-from airfeel.experiment.reproduce import running, whereabouts
-from airfeel.experiment.reproduce.curves import Curve
-from airfeel.experiment.reproduce.results import export
-from airfeel.experiment.rows import read_columns
+from airfeel.reports.runs import read
+from airfeel.reproduce import running, whereabouts
+from airfeel.reproduce.curves import Curve
+from airfeel.reproduce.results import export
+from airfeel.storage.rows import read_columns
 from airfeel.types import BadInput
 from small import small
 
@@ -122,7 +122,7 @@ def test_a_last_line_without_its_end_is_read_only_where_the_file_is_finished(tmp
 
 
 def test_rows_can_be_copied_while_a_run_writes_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("airfeel.experiment.store._SECONDS", 0.0)  # rows wait for no others
+    monkeypatch.setattr("airfeel.storage.store._SECONDS", 0.0)  # rows wait for no others
     (trial,) = planned(tmp_path / "runs", 5, ("tcs-h",))
     known = {"tcs-h": Curve("tcs-h", trial.experiment)}
     copied = []
@@ -179,7 +179,7 @@ def told(tmp_path, monkeypatch):
     """The command on short curves; returns what it says."""
     curves = [Curve(t.label, t.experiment) for t in planned(tmp_path)]
     monkeypatch.setattr("airfeel.cli.reproduce.pick", lambda *_: curves)
-    monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda: {c.name: c for c in curves})
+    monkeypatch.setattr("airfeel.cli.reproduce.curves", lambda _: {c.name: c for c in curves})
     monkeypatch.setattr("airfeel.cli.reproduce._judge", lambda *_: None)
 
     def call(*arguments):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from airfeel.compress.codecs import TimeCorrelated
-from airfeel.compress.masks import top_k
+from airfeel.compression.codecs import TimeCorrelated
+from airfeel.compression.masks import top_k
 from airfeel.types import Agreed, Delivery, Fading, Invited, Reading
 
 

@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 from flwr.supercore.task_identity import TaskIdentity
 
-from airfeel.experiment.build import Setup
+from airfeel.build.setup import Setup
 from airfeel.flower import AirMod, AirStrategy
 from airfeel.flower.vectors import Layout
 from airfeel.types import State, Turn

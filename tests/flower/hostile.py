@@ -18,7 +18,7 @@ import torch
 from federation import Town, client_app, copied, initial, step, strategy
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
-from airfeel.experiment.build import Setup
+from airfeel.build.setup import Setup
 from airfeel.flower import AirMod
 from airfeel.wire import Message as Words
 from airfeel.wire import WireError, decode, encode, from_quantised, from_raw

@@ -11,7 +11,7 @@ pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[
 from federation import Town, client_app, initial, layout_of, step, strategy
 from flwr.serverapp.strategy import FedAdam
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.flower import AirMod, AirStrategy, Supplied, radio_only
 from airfeel.flower.memory import file_of, load
 from airfeel.types import Reason

@@ -16,8 +16,8 @@ from flwr.serverapp.strategy import FedAvg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
 from airfeel.flower import AirMod, AirStrategy, protocol
 from airfeel.flower.memory import file_of, load, save
 from airfeel.flower.protocol import Answer

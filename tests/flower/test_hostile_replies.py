@@ -17,7 +17,7 @@ from flwr.app import ConfigRecord, Error, Message
 from flwr.proto.node_pb2 import NodeInfo
 from test_faults import altered, oracle, settled
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.flower import AirMod, NormBound
 from airfeel.flower.patient import Patient
 from airfeel.flower.replies import forgiving

@@ -13,7 +13,7 @@ pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[
 from federation import Town, client_app, initial, step, strategy
 from flwr.app import Context, RecordDict
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.flower import AirMod
 from airfeel.flower.memory import Node, file_of, load, save
 from airfeel.flower.vectors import Layout

@@ -27,9 +27,9 @@ from federated_parts import (
 )
 from federation import Town, client_app, initial, step, strategy
 
-from airfeel.compress.codecs import TimeCorrelated, TopK, Whole
-from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
+from airfeel.compression.codecs import TimeCorrelated, TopK, Whole
+from airfeel.compression.memory import ErrorMemory, NoMemory
 from airfeel.flower import AirMod, radio_only
 from airfeel.flower.allowed import Allowed
 from airfeel.flower.vectors import octets

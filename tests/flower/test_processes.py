@@ -18,10 +18,10 @@ pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[
 
 from hook import path_with_hook
 
+from airfeel.build.setup import build
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
 from airfeel.round import play_round, start
+from airfeel.settings.load import experiment
 from airfeel.types import Invited, Turn
 
 APP = Path(__file__).parents[2] / "examples" / "flower_app"

@@ -14,9 +14,9 @@ from flwr.app import ConfigRecord
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedAvgM
 from test_faults import settled
 
-from airfeel.experiment.build import build
-from airfeel.experiment.rows import cells
+from airfeel.build.setup import build
 from airfeel.flower import AirMod, AirStrategy
+from airfeel.storage.rows import cells
 from airfeel.types import BadInput
 
 ROUNDS = 5  # of Flower: the start and four more

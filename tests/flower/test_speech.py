@@ -8,8 +8,8 @@ import torch
 
 pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[flower]"')
 
-from airfeel.compress.codecs import TimeCorrelated, TopK, Whole
-from airfeel.compress.memory import residual
+from airfeel.compression.codecs import TimeCorrelated, TopK, Whole
+from airfeel.compression.memory import residual
 from airfeel.flower.agreement import node_turn
 from airfeel.flower.speech import hear, speak
 

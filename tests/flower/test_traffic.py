@@ -5,14 +5,14 @@ import csv
 import numpy as np
 import pytest
 
-from airfeel.experiment.load import load as settings
+from airfeel.settings.load import load as settings
 from small import small
 
 pytest.importorskip("flwr", reason='flwr is not installed: pip install "airfeel[flower]"')
 
 from federation import Town, client_app, initial, layout_of, step, strategy
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.flower import AirMod
 from airfeel.flower.fleet import Broadcast
 from airfeel.flower.vectors import octets, read_update, write_update

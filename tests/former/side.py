@@ -4,6 +4,7 @@ python side.py SOURCE PLAN RESULTS, with PYTHONPATH=SOURCE. PLAN is a list of {d
 RESULTS becomes {folder: {name, error, warnings}}. Only what both sides have is used of airfeel.
 """
 
+import importlib
 import json
 import sys
 import time
@@ -37,9 +38,8 @@ class Stopper:
 def carry_out(do: str, table: dict[str, Any], folder: Path) -> str:
     """Do what is asked: run, stop or resume; returns the name that the run's folder would have."""
     import airfeel
-    from airfeel.experiment.compare import folder_of
-    from airfeel.experiment.load import experiment
 
+    experiment, folder_of = _from_airfeel()
     e = experiment(table)
     if do == "resume":
         wait_for(stopped(folder))
@@ -54,6 +54,18 @@ def carry_out(do: str, table: dict[str, Any], folder: Path) -> str:
         else:
             raise AssertionError("ended before it was stopped")
     return folder_of(Path(), e.scheme.name, e).name
+
+
+def _from_airfeel() -> tuple[Any, Any]:
+    """What makes an experiment, and its folder's name: their modules were renamed."""
+    try:
+        from airfeel.settings.load import experiment
+        from airfeel.sweeps.compare import folder_of
+    except ModuleNotFoundError:
+        former = (importlib.import_module(f"airfeel.experiment.{m}") for m in ("load", "compare"))
+        load, compare = former
+        return load.experiment, compare.folder_of
+    return experiment, folder_of
 
 
 def stopped(folder: Path) -> Path:

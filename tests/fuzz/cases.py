@@ -15,7 +15,7 @@ import numpy as np
 import tomli_w
 
 from airfeel.catalogues import CATALOGUES
-from airfeel.experiment.config import SECTIONS
+from airfeel.settings.config import SECTIONS
 
 Dice = random.Random
 TINY = {

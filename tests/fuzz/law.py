@@ -13,14 +13,14 @@ from pathlib import Path
 import tomli_w
 
 from airfeel.cli import main
+from airfeel.cli.gains import read_gains
 from airfeel.data import formats, layouts, own
 from airfeel.data.sources import Item, Layout
 from airfeel.errors import BadInput
-from airfeel.experiment.gains import read_gains
-from airfeel.experiment.load import experiment, load
-from airfeel.experiment.store import as_toml
-from airfeel.experiment.sweep import read_sweep
-from airfeel.radio.trace import Trace
+from airfeel.radio.channel.trace import Trace
+from airfeel.settings.load import experiment, load
+from airfeel.storage.store import as_toml
+from airfeel.sweeps.sweep import read_sweep
 from fuzz.cases import TINY
 
 LONGEST = 1000  # characters of a message

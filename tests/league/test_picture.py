@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from airfeel.experiment.league import picture
-from airfeel.experiment.league.play import Played
-from airfeel.experiment.runner import Run
+from airfeel.storage.run import Run
+from airfeel.sweeps.benchmark import picture
+from airfeel.sweeps.benchmark.play import Played
 from small import small
 
 

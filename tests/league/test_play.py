@@ -13,17 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli import app
-from airfeel.experiment.league.equal import at_equal, blocks, elsewhere, joules, rounds
-from airfeel.experiment.league.play import Played, play
-from airfeel.experiment.league.rules import read_league
-from airfeel.experiment.league.standings import standings, words
-from airfeel.experiment.league.write import markdown
-from airfeel.experiment.pool import Pool, Trial
-from airfeel.experiment.report.runs import load
-from airfeel.experiment.report.summary import said
-from airfeel.experiment.runner import Run
-from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.sweep import Sweep
+from airfeel.reports.runs import load
+from airfeel.reports.summary import said
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.storage.run import Run
+from airfeel.sweeps.benchmark.equal import at_equal, blocks, elsewhere, joules, rounds
+from airfeel.sweeps.benchmark.play import Played, play
+from airfeel.sweeps.benchmark.rules import read_league
+from airfeel.sweeps.benchmark.standings import standings, words
+from airfeel.sweeps.benchmark.write import markdown
+from airfeel.sweeps.pool import Pool, Trial
+from airfeel.sweeps.sweep import Sweep
 from small import small
 
 TEXT = """

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from airfeel.experiment.groups import varied
-from airfeel.experiment.league.rules import names, read_league
-from airfeel.experiment.load import load
+from airfeel.analysis.groups import varied
+from airfeel.settings.load import load
+from airfeel.sweeps.benchmark.rules import names, read_league
 from airfeel.types import BadInput
 
 TEXT = """

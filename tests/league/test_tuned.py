@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from airfeel.cli import app
 from airfeel.errors import BadInput
-from airfeel.experiment.league.rules import read_league
-from airfeel.experiment.league.tuned import Tried, how, read_tuning, told_how, write_tuning
+from airfeel.sweeps.benchmark.rules import read_league
+from airfeel.sweeps.benchmark.tuned import Tried, how, read_tuning, told_how, write_tuning
 
 TEXT = """
 base = "digits"

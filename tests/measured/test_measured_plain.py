@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.types import State, Turn
 from plain import air_plain
 from plain import measured_plain as plain

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import airfeel
-from airfeel.compress.masks import top_k
-from airfeel.compress.measured import Measurements, lay_out, read
-from airfeel.compress.recovery import shrink
-from airfeel.experiment.build import build
-from airfeel.radio.air import segment_energy
+from airfeel.build.setup import build
+from airfeel.compression.masks import top_k
+from airfeel.compression.measured import Measurements, lay_out, read
+from airfeel.compression.recovery import shrink
+from airfeel.radio.energy import segment_energy
 from airfeel.types import BadInput, Received, Said
 from plain import measured_plain as plain
 from rounds import noises

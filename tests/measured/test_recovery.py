@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.compress.markov import at_first, foreseen, posterior, recover
-from airfeel.compress.projections import Cosine, Gaussian, Some, projection
-from airfeel.compress.recovery import (
+from airfeel.build.setup import build
+from airfeel.compression.markov import at_first, foreseen, posterior, recover
+from airfeel.compression.projections import Cosine, Gaussian, Some, projection
+from airfeel.compression.recovery import (
     SoftThreshold,
     amp,
     energy,
@@ -16,7 +17,6 @@ from airfeel.compress.recovery import (
     shrink,
 )
 from airfeel.errors import BadInput
-from airfeel.experiment.build import build
 from plain import measured_plain as plain
 from small import small, turn_at
 

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 import airfeel
-from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.runs.signals import Interrupted, Signals
 from stopping import Stop
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from airfeel.build.setup import build
 from airfeel.catalogues import SCHEMES, TRANSMITS
 from airfeel.errors import BadInput, ComponentError
-from airfeel.experiment.build import build
 from airfeel.handed import guarded
 from airfeel.parts import Everyone, Invited
 from small import play, small

@@ -13,12 +13,13 @@ from airfeel import parts
 from airfeel.types import Said, Turn
 
 KERNELS = (  # what the names at the door rest on
-    *("segments", "theory.tcs_h", "theory.backlog", "learn.local_sgd", "compress.average"),
-    *("compress.codecs", "compress.mask_rules", "radio.shares"),
-    *("compress.masks", "compress.memory", "compress.quantize", "radio.air", "radio.digital"),
-    *("radio.matching", "radio.power", "radio.remaining", "radio.allocators.bound"),
-    *("radio.allocators.exact", "radio.allocators.exchange", "radio.allocators.fill"),
-    "radio.allocators.threshold",
+    *("segments", "theory.tcs_h", "theory.backlog", "training.local_sgd", "compression.average"),
+    *("compression.codecs", "compression.mask_rules", "compression.masks", "compression.memory"),
+    *("compression.quantize", "radio.energy", "radio.power_budget", "radio.transmission.air"),
+    *("radio.transmission.digital", "radio.power_control.regularized_inversion"),
+    *("radio.allocation.matching", "radio.allocation.power"),
+    *(f"radio.allocation.allocators.{name}" for name in ("bound", "exact", "exchange", "fill")),
+    "radio.allocation.allocators.threshold",
 )
 MODULES = [parts, *(importlib.import_module(f"airfeel.{name}") for name in KERNELS)]
 PLAIN = {  # once each, by where it is at home

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import airfeel
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from small import play, small
 
 MINE = """

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.parts import BadInput, Fading, Invited, Sky
 from small import play, small
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from airfeel.cli import app
-from airfeel.experiment.stored import open_run
+from airfeel.storage.reader import open_run
 
 TEXT = """
 base = "digits"

@@ -11,9 +11,9 @@ import pytest
 from stranger import left
 
 import airfeel
-from airfeel.experiment.compare import run_missing
-from airfeel.experiment.signals import Interrupted, Signals
-from airfeel.experiment.stored import open_run
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.storage.reader import open_run
+from airfeel.sweeps.compare import run_missing
 from small import small
 from stopping import Stop
 

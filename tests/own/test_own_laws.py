@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import airfeel
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.parts import Codec, by_value
 from renaming import assert_renamed, renamed
 from small import play, small

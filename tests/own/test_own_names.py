@@ -6,15 +6,15 @@ import pytest
 from typer.testing import CliRunner
 
 import airfeel
+from airfeel.analysis.criterion import parse_judge
+from airfeel.analysis.groups import group
 from airfeel.cli import app
 from airfeel.cli.outcome import names, renamed
-from airfeel.experiment.asked import asked
-from airfeel.experiment.compare import folder_of
-from airfeel.experiment.groups import group
-from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.report.live import Watched
-from airfeel.experiment.report.maps import Axis, over_settings
-from airfeel.experiment.report.runs import load
+from airfeel.reports.live import Watched
+from airfeel.reports.maps import Axis, over_settings
+from airfeel.reports.runs import load
+from airfeel.sweeps.compare import folder_of
+from airfeel.sweeps.expand import asked
 
 SHORT = ["training.rounds=2", "training.local_steps=1"]
 OWN = "air_only:build"

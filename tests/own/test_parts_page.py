@@ -9,9 +9,9 @@ import pytest
 
 import airfeel.parts
 from airfeel import catalogues
+from airfeel.build.setup import build
 from airfeel.catalogue import Catalogue
-from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
+from airfeel.settings.load import experiment
 from small import BASE, play
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text("utf-8")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment import record
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.parts import (
     Agreed,
     BadInput,
@@ -24,6 +23,7 @@ from airfeel.parts import (
     no_mask,
     segment_sizes,
 )
+from airfeel.storage import records
 from small import play, small
 
 
@@ -106,7 +106,7 @@ def test_recorded_rounds_hold_amplitudes_shares_and_the_true_sky(tmp_path):
     report = play(setup, 1)[0][2]
     truth = report.fading.gain * 0.9
     report = dataclasses.replace(report, fading=dataclasses.replace(report.fading, truth=truth))
-    again = record.read(record.save(tmp_path, report))
+    again = records.read(records.save(tmp_path, report))
     np.testing.assert_array_equal(again.plan.amplitude, report.plan.amplitude)
     np.testing.assert_array_equal(again.fading.truth, truth)
     assert again.plan.share is None

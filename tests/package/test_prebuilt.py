@@ -11,12 +11,12 @@ import pytest
 
 from airfeel import compiled, kernel_cache, kernel_sources, prebuilt
 from airfeel.compiled import AS_WRITTEN, FLAGS, Kernel
-from airfeel.compress.native import KERNEL as COMPRESS
+from airfeel.compression.native import KERNEL as COMPRESS
 from airfeel.errors import BadInput
-from airfeel.experiment import origin
 from airfeel.kernel_sources import LEVELS
-from airfeel.learn.native import KERNEL as LEARN
 from airfeel.radio.native import KERNEL as RADIO
+from airfeel.storage import provenance
+from airfeel.training.native import KERNEL as LEARN
 
 SOURCE = 'extern "C" __attribute__((visibility("default"))) int airfeel_answer() {{ return {}; }}'
 ANSWER = {"answer": (ctypes.c_int, ())}
@@ -152,15 +152,15 @@ def test_what_is_not_as_it_was_built_is_compiled_instead_and_that_is_said(folder
 def test_a_checkpoint_names_the_kernels_that_came_along(folder):
     ready = kernel(folder)
     step = {"from_round": 0, "backend": "native", "learn": ready.digest, "cpu": "x86_64 AVX2"}
-    assert origin.in_words([step]) == f"native (learn {ready.digest}) on x86_64 AVX2"
-    past = origin.Origin({}, (step,))
+    assert provenance.in_words([step]) == f"native (learn {ready.digest}) on x86_64 AVX2"
+    past = provenance.Origin({}, (step,))
     now = {"backend": "native", "learn": "0123456789ab", "cpu": "x86_64 AVX2"}
     with pytest.raises(BadInput, match=f"learn = {ready.digest}, which here is 0123456789ab"):
-        origin.gone_on(past, now, 3, allow=False, folder=folder)
+        provenance.gone_on(past, now, 3, allow=False, folder=folder)
 
 
 def test_wheels_build_every_kernel_as_it_is_built_here():
-    kernels = {"learn": LEARN, "compress": COMPRESS, "radio": RADIO}
+    kernels = {"training": LEARN, "compression": COMPRESS, "radio": RADIO}
     assert {name: each.flags for name, each in kernels.items()} == kernel_sources.KERNELS
     found = {path.parts[-3] for path in Path(prebuilt.__file__).parent.glob("*/native/kernel.cpp")}
     assert found == kernel_sources.KERNELS.keys()

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airfeel.radio import native
-from airfeel.radio.air import needed_energy, segment_energy, superpose
+from airfeel.radio.energy import needed_energy, segment_energy
+from airfeel.radio.transmission.air import superpose
 from airfeel.segments import air_slots, segment_sizes
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from airfeel.catalogues import ALLOCATORS
-from airfeel.radio.allocators.exact import Exact
-from airfeel.radio.allocators.exchange import Exchange
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.allocators.plain import RoundRobin, SumRate
-from airfeel.radio.links import Allocator, Links
-from airfeel.radio.matching import assign_subchannels
-from airfeel.radio.power import needed_slots, rates
+from airfeel.radio.allocation.allocators.exact import Exact
+from airfeel.radio.allocation.allocators.exchange import Exchange
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.allocators.plain import RoundRobin, SumRate
+from airfeel.radio.allocation.links import Allocator, Links
+from airfeel.radio.allocation.matching import assign_subchannels
+from airfeel.radio.allocation.power import needed_slots, rates
 from airfeel.types import BadInput
 
 NOISE, BITS = 1e-6, 441_000.0

@@ -12,10 +12,14 @@ from hypothesis.extra.numpy import arrays
 
 from airfeel.compiled import Kernel
 from airfeel.radio import native
-from airfeel.radio.allocators.exchange import Exchange
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.links import Links
-from airfeel.radio.matching import assign_subchannels, bottleneck_matching, complete_greedily
+from airfeel.radio.allocation.allocators.exchange import Exchange
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.links import Links
+from airfeel.radio.allocation.matching import (
+    assign_subchannels,
+    bottleneck_matching,
+    complete_greedily,
+)
 from airfeel.types import BadInput
 from sanitize import printed
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from airfeel.experiment.build import build
-from airfeel.radio.antennas import Antennas, centroid, heard_by, uniform_forcing, zf_sum
-from airfeel.radio.fading import Rayleigh, Sky
-from airfeel.radio.gaussian import complex_normal
-from airfeel.radio.real_sky import RealSky
-from airfeel.radio.sounding import Sounding
+from airfeel.build.setup import build
+from airfeel.radio.channel.fading import Rayleigh, Sky
+from airfeel.radio.channel.gaussian import complex_normal
+from airfeel.radio.impairments.antennas import Antennas, centroid, heard_by, uniform_forcing, zf_sum
+from airfeel.radio.impairments.channel_estimation import Sounding
+from airfeel.radio.impairments.real_channel import RealSky
 from airfeel.types import BadInput
 from rounds import turn
 from small import play, small, turn_at

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
-from airfeel.radio.centred import Centre, Centred
+from airfeel.build.setup import build
+from airfeel.radio.transmission.mean_removal import Centre, Centred
 from airfeel.types import Turn
 from small import play, play_small, small
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.digital import divide
-from airfeel.radio.packets import attempts
-from airfeel.radio.power import rates
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.power import rates
+from airfeel.radio.impairments.packets import attempts
+from airfeel.radio.transmission.digital import divide
 from airfeel.types import Fading, Link, Plan
 
 PAPER = Paper()

@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from airfeel.radio.allocators.bound import slots_bound
-from airfeel.radio.allocators.exact import Exact, solve_exactly
-from airfeel.radio.allocators.exchange import Exchange
-from airfeel.radio.allocators.paper import Paper
-from airfeel.radio.links import Links
-from airfeel.radio.power import best_rates, needed_slots, rates
+from airfeel.radio.allocation.allocators.bound import slots_bound
+from airfeel.radio.allocation.allocators.exact import Exact, solve_exactly
+from airfeel.radio.allocation.allocators.exchange import Exchange
+from airfeel.radio.allocation.allocators.paper import Paper
+from airfeel.radio.allocation.links import Links
+from airfeel.radio.allocation.power import best_rates, needed_slots, rates
 
 # Noise, so that the mean SNR of one sub-channel goes from 40 dB down to −10 dB.
 NOISES = [1e-6, 1e-3, 1e-2, 1e-1]
@@ -57,8 +57,10 @@ def test_exact_equals_brute_force_and_nothing_beats_the_bound(noise):
 @pytest.mark.parametrize("noise", NOISES)
 def test_branch_and_bound_finds_the_optimum_from_any_start(noise, monkeypatch):
     """The search alone: no linear programme, no good start, no exchanges."""
-    monkeypatch.setattr("airfeel.radio.allocators.exact.slots_bound", lambda *_: 1.0)
-    monkeypatch.setattr("airfeel.radio.allocators.exact.exchange_channels", lambda owner, *_: owner)
+    monkeypatch.setattr("airfeel.radio.allocation.allocators.exact.slots_bound", lambda *_: 1.0)
+    monkeypatch.setattr(
+        "airfeel.radio.allocation.allocators.exact.exchange_channels", lambda owner, *_: owner
+    )
     for links in draws(noise, 14, seed=1):
         n, m = links.gain2.shape
         owner, gap = solve_exactly(np.arange(m) % n, links, 60.0)

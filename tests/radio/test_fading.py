@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.experiment.build import build
-from airfeel.radio.fading import Constant, Nakagami, Rayleigh, Rician, Sky
-from airfeel.radio.trace import Trace
+from airfeel.build.setup import build
+from airfeel.radio.channel.fading import Constant, Nakagami, Rayleigh, Rician, Sky
+from airfeel.radio.channel.trace import Trace
 from airfeel.streams import Streams
 from airfeel.types import BadInput
 from small import small, turn_at

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airfeel.experiment.build import build
-from airfeel.radio import fast
-from airfeel.radio.fast import Fast
+from airfeel.build.setup import build
+from airfeel.radio.scheduling import slot_efficient
+from airfeel.radio.scheduling.slot_efficient import Fast
 from airfeel.types import BadInput, Reason, Turn
 from small import play, small
 
@@ -61,11 +61,11 @@ def test_a_run_hears_whom_plain_loops_hear(scheme, kappa, monkeypatch):
 
 
 def test_many_devices_join_in_order_of_capacity(monkeypatch):
-    monkeypatch.setattr(fast, "_MANY", 3)
+    monkeypatch.setattr(slot_efficient, "_MANY", 3)
     setup = build(small("top-k", scheme={"plan": {"name": "fast", "kappa": 2.0}}))
     for before, _, report, _ in play(setup, 3):
         fading = setup.scheme.fade(Turn(setup.world, before, setup.streams))
-        room = fast.capacity(setup.world.power, fading)
+        room = slot_efficient.capacity(setup.world.power, fading)
         trained = [n for n, why in enumerate(report.plan.reason) if why != Reason.NOT_INVITED]
         strongest = sorted(trained, key=lambda n: -room[n])[: report.plan.active.sum()]
         assert set(np.flatnonzero(report.plan.active)) == set(strongest)

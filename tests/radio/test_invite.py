@@ -8,10 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import airfeel
+from airfeel.build.setup import build
 from airfeel.catalogues import ALLOCATORS, INVITES
-from airfeel.experiment.build import build
-from airfeel.radio.fading import Rayleigh
-from airfeel.radio.invite import (
+from airfeel.radio.channel.fading import Rayleigh
+from airfeel.radio.power_budget import remaining_power
+from airfeel.radio.selection.device_selection import (
     BestChannel,
     PfSnr,
     ProportionalFair,
@@ -19,7 +20,6 @@ from airfeel.radio.invite import (
     RoundRobin,
     capacity,
 )
-from airfeel.radio.remaining import remaining_power
 from airfeel.streams import Streams
 from airfeel.types import Carries, Fading, Reason, State, Turn
 from small import play, play_small, small, turn_at

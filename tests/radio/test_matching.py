@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from airfeel.radio.links import Links
-from airfeel.radio.matching import assign_subchannels, bottleneck_matching
+from airfeel.radio.allocation.links import Links
+from airfeel.radio.allocation.matching import assign_subchannels, bottleneck_matching
 from airfeel.types import BadInput
 
 SMALL = st.tuples(st.integers(1, 6), st.integers(0, 1)).map(lambda s: (s[0], s[0] + s[1]))

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from airfeel.radio.links import Links
-from airfeel.radio.power import needed_slots, rates
+from airfeel.radio.allocation.links import Links
+from airfeel.radio.allocation.power import needed_slots, rates
 from airfeel.types import BadInput
 
 WIDE = st.floats(-8.0, 8.0).map(lambda e: 10.0**e)

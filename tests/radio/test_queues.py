@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.experiment.build import build
-from airfeel.radio.meters import Compute
-from airfeel.radio.queues import measured_bound, queue_after, worth_hearing
+from airfeel.build.setup import build
+from airfeel.radio.cost_metrics import Compute
+from airfeel.radio.scheduling.queues import measured_bound, queue_after, worth_hearing
 from airfeel.types import BadInput, Fading, Turn
 from small import play, small, turn_at
 

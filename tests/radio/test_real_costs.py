@@ -8,9 +8,9 @@ import pytest
 from scipy.special import j0
 
 import airfeel
-from airfeel.experiment.build import build
-from airfeel.experiment.nearness import verdict
-from airfeel.experiment.starving import Starving
+from airfeel.build.setup import build
+from airfeel.runs.near_far import verdict
+from airfeel.runs.starvation import Starving
 from small import play, small
 
 TRIES = {
@@ -71,7 +71,7 @@ def test_fed_back_bits_are_recorded_and_cost_nothing():
 
 def test_a_slot_decides_a_sky_and_is_no_matter_of_looks():
     """With clocks or a cell its length changes results: runs that differ in it are not alike."""
-    from airfeel.experiment.reproduce.curves import essence
+    from airfeel.reproduce.curves import essence
 
     one, two = (small(sync={"cfo": 1e4}, radio={"symbol_seconds": s}) for s in (1e-6, 5e-6))
     assert essence(one) != essence(two)

@@ -7,9 +7,9 @@ import pytest
 
 import airfeel
 from airfeel.errors import BadInput
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.load import load
-from airfeel.experiment.store import fingerprint
+from airfeel.settings.load import load
+from airfeel.settings.relevance import as_toml
+from airfeel.storage.store import fingerprint
 
 ZEROS = [
     ["csi.error=0"],

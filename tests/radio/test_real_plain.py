@@ -9,10 +9,10 @@ import pytest
 from scipy.special import j0
 from test_real_rounds import ALL, one_round
 
-from airfeel.radio.air import analog_energy, on_air
-from airfeel.radio.mcs import mcs_table
-from airfeel.radio.packets import attempts
-from airfeel.radio.waves import waves_of
+from airfeel.radio.channel.waves import waves_of
+from airfeel.radio.impairments.mcs import mcs_table
+from airfeel.radio.impairments.packets import attempts
+from airfeel.radio.transmission.air import analog_energy, on_air
 from airfeel.segments import by_value
 from small import small
 

@@ -6,7 +6,7 @@ from test_real_rounds import ALL
 
 import airfeel
 from airfeel.engines.cluster import joined
-from airfeel.experiment.rows import read_columns
+from airfeel.storage.rows import read_columns
 from small import small
 from stopping import interrupted
 

@@ -8,17 +8,18 @@ import pytest
 import torch
 
 import airfeel
+from airfeel.build.setup import build, build_radio
 from airfeel.engines.threads import Threads
 from airfeel.errors import BadInput
-from airfeel.experiment import record
-from airfeel.experiment.build import build, build_radio
-from airfeel.experiment.rows import read_columns
-from airfeel.radio.air import analog_energy, needed_energy
-from airfeel.radio.front import share
-from airfeel.radio.packets import attempts
-from airfeel.radio.real import misalignment
+from airfeel.radio.energy import needed_energy
+from airfeel.radio.impairments.front_end import share
+from airfeel.radio.impairments.packets import attempts
+from airfeel.radio.impairments.real_plan import misalignment
+from airfeel.radio.transmission.air import analog_energy
 from airfeel.round import play_round, start
 from airfeel.segments import by_value
+from airfeel.storage import records
+from airfeel.storage.rows import read_columns
 from airfeel.types import Link, Turn
 from small import play, small, turn_at
 from stopping import interrupted
@@ -252,7 +253,7 @@ def test_a_federation_refuses_a_real_radio_by_name():
 def test_a_record_tells_belief_truth_and_who_was_lost(tmp_path):
     seen = one_round(small("tcs-d", **LOSSES, link={"transmissions": 2}, budget={"slots": 10**6}))
     report, (tries, lost) = seen["report"], attempts(seen["fading"], seen["plan"])
-    again = record.read(record.save(tmp_path, report))
+    again = records.read(records.save(tmp_path, report))
     assert np.array_equal(again.fading.truth, report.fading.truth)
     assert np.array_equal(again.fading.air, report.fading.air)
     assert np.array_equal(again.plan.most_tries, report.plan.most_tries)

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import exp1, j0
 from scipy.stats import ncx2
 
-from airfeel.radio.cell import Cell
-from airfeel.radio.clocks import Clocks
-from airfeel.radio.front import convert
-from airfeel.radio.gaussian import complex_normal
-from airfeel.radio.mcs import mcs_table
-from airfeel.radio.sounding import Sounding
+from airfeel.radio.channel.cell import Cell
+from airfeel.radio.channel.gaussian import complex_normal
+from airfeel.radio.impairments.channel_estimation import Sounding
+from airfeel.radio.impairments.front_end import convert
+from airfeel.radio.impairments.mcs import mcs_table
+from airfeel.radio.impairments.synchronization import Clocks
 from airfeel.types import Link, Turn
 
 N = 100_000

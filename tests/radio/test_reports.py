@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.types import Reason
 from small import play, small
 

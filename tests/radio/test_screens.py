@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.norms import Normed, largest_norm
-from airfeel.experiment.build import build
-from airfeel.radio.grants import by_norms, most_entries
-from airfeel.radio.invite import capacity
-from airfeel.radio.screens import BestCapacity, CapacityThenNorm, LargestNorm
+from airfeel.build.setup import build
+from airfeel.compression.norms import Normed, largest_norm
+from airfeel.radio.selection.device_filters import BestCapacity, CapacityThenNorm, LargestNorm
+from airfeel.radio.selection.device_selection import capacity
+from airfeel.radio.selection.payload_budget import by_norms, most_entries
 from airfeel.types import BadInput, Reason, Said, Turn
 from small import play, small, turn_at
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
-from airfeel.radio.cell import Cell
-from airfeel.radio.doppler import doppler_shift, sinusoids
-from airfeel.radio.profiles import frequencies, taps
-from airfeel.radio.tdl import tdl_response
+from airfeel.build.setup import build
+from airfeel.radio.channel.cell import Cell
+from airfeel.radio.channel.doppler import doppler_shift, sinusoids
+from airfeel.radio.channel.profiles import frequencies, taps
+from airfeel.radio.channel.tdl import tdl_response
 from airfeel.types import BadInput
 from rounds import turn
 from small import play, small
@@ -24,7 +24,7 @@ SPEED, CARRIER, SPREAD, TIME = 3.0, 3.5e9, 3e-7, 0.37
 @pytest.fixture
 def sky():
     """SionnaSky, imported where the extra is."""
-    from airfeel.radio.sionna import SionnaSky
+    from airfeel.radio.channel.sionna import SionnaSky
 
     return SionnaSky
 
@@ -33,7 +33,7 @@ def sky():
 @pytest.mark.parametrize("letter", "ABCDE")
 def test_our_tapped_delay_lines_are_theirs(letter, sky):
     """The same uniforms in their order: Doppler, angles, phases, phase of the line of sight."""
-    from airfeel.radio.sionna import library
+    from airfeel.radio.channel.sionna import library
 
     key, line, f = 1234, taps(letter), frequencies(25, 1e6)
     found = sky(letter, SPREAD, CARRIER, SPEED)._device(key, TIME, 1, f)[0]
@@ -52,7 +52,7 @@ def test_our_tapped_delay_lines_are_theirs(letter, sky):
 
 @pytest.mark.parametrize("letter", "ABCDE")
 def test_tables_are_theirs(letter, sky):
-    from airfeel.radio.sionna import _line
+    from airfeel.radio.channel.sionna import _line
 
     model, line = _line(letter, 1.0, CARRIER, 0.0, 1), taps(letter)
     np.testing.assert_allclose(model.delays.numpy(), line.delay, atol=1e-12)
@@ -120,7 +120,7 @@ def test_clusters_serve_antennas_estimates_and_cells(profile):
 
 
 def test_places_of_a_sector_stay_while_its_waves_change(sky, monkeypatch):
-    from airfeel.radio import sionna
+    from airfeel.radio.channel import sionna
 
     made, make = [], sionna._sector
     monkeypatch.setattr(sionna, "_sector", lambda *a: made.append(make(*a)) or made[-1])
@@ -135,7 +135,7 @@ def test_places_of_a_sector_stay_while_its_waves_change(sky, monkeypatch):
 @pytest.mark.parametrize("model", ["umi", "uma"])
 def test_path_loss_is_theirs(model, sight):
     """At both sides of the break point; the base station stands over the origin."""
-    from airfeel.radio.sionna import _array, library
+    from airfeel.radio.channel.sionna import _array, library
 
     cell, ground = Cell(model, carrier=CARRIER), np.array([12.0, 40.0, 150.0, 400.0, 900.0])
     models = library().channel.tr38901

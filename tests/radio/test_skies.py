@@ -8,15 +8,15 @@ import pytest
 from scipy.special import j0
 
 import airfeel
-from airfeel.experiment.build import build
-from airfeel.experiment.load import experiment
-from airfeel.radio.correlation import GaussMarkov, Jakes, correlate
-from airfeel.radio.doppler import sinusoids
-from airfeel.radio.fading import Constant, Nakagami, Rayleigh, Rician, moments_of
-from airfeel.radio.gaussian import complex_normal, normal
-from airfeel.radio.profiles import frequencies, response, taps
-from airfeel.radio.tdl import Tdl
-from airfeel.radio.waves import waves_of
+from airfeel.build.setup import build
+from airfeel.radio.channel.correlation import GaussMarkov, Jakes, correlate
+from airfeel.radio.channel.doppler import sinusoids
+from airfeel.radio.channel.fading import Constant, Nakagami, Rayleigh, Rician, moments_of
+from airfeel.radio.channel.gaussian import complex_normal, normal
+from airfeel.radio.channel.profiles import frequencies, response, taps
+from airfeel.radio.channel.tdl import Tdl
+from airfeel.radio.channel.waves import waves_of
+from airfeel.settings.load import experiment
 from airfeel.streams import Streams
 from airfeel.types import BadInput
 from rounds import turn

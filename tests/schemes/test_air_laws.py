@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.experiment.build import build
-from airfeel.radio.air_plan import AirPlan
-from airfeel.radio.amplitude import Inversion, Truncated
-from airfeel.radio.plan import HybridPlan
+from airfeel.build.setup import build
+from airfeel.radio.power_control.amplitude import Inversion, Truncated
+from airfeel.radio.scheduling.air_plan import AirPlan
+from airfeel.radio.scheduling.plan import HybridPlan
 from airfeel.segments import air_slots, by_value
 from airfeel.types import BadInput, Reason, Turn
 from small import play, play_small, small, turn_at

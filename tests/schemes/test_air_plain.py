@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
 from airfeel.types import State, Turn
 from small import play, small, turn_at
 

@@ -8,14 +8,22 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.compress.codecs import Whole
-from airfeel.experiment.build import build
-from airfeel.radio.air import Hybrid, segment_energy
-from airfeel.radio.air_plan import AirPlan
-from airfeel.radio.amplitude import Affordable, Flat, Inversion, Own, Precoded, Truncated
-from airfeel.radio.fading import Constant, Rayleigh, Rician, Sky
-from airfeel.radio.loudness import Ask
-from airfeel.radio.trace import Trace
+from airfeel.build.setup import build
+from airfeel.compression.codecs import Whole
+from airfeel.radio.channel.fading import Constant, Rayleigh, Rician, Sky
+from airfeel.radio.channel.trace import Trace
+from airfeel.radio.energy import segment_energy
+from airfeel.radio.power_control.amplitude import (
+    Affordable,
+    Flat,
+    Inversion,
+    Own,
+    Precoded,
+    Truncated,
+)
+from airfeel.radio.power_control.power_context import Ask
+from airfeel.radio.scheduling.air_plan import AirPlan
+from airfeel.radio.transmission.air import Hybrid
 from airfeel.segments import air_slots, by_value
 from airfeel.streams import Streams
 from airfeel.types import Agreed, BadInput, Fading, Reason, Said

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import airfeel
 from airfeel.bits import place_bits
-from airfeel.compress.extremes import one_sided
-from airfeel.experiment.build import build
-from airfeel.radio.grants import most_entries, share_out
+from airfeel.build.setup import build
+from airfeel.compression.extremes import one_sided
+from airfeel.radio.selection.payload_budget import most_entries, share_out
 from airfeel.types import BadInput, Reason, Received, Turn
 from plain import digital_plain as plain
 from small import play, small, turn_at

@@ -11,11 +11,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airfeel.compress.buckets import Qsparse, Quantised, excess
-from airfeel.compress.signs import ScaledSigns
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
+from airfeel.compression.buckets import Qsparse, Quantised, excess
+from airfeel.compression.signs import ScaledSigns
 from airfeel.flower.allowed import Allowed
-from airfeel.learn.local_sgd import draw_batches
+from airfeel.training.local_sgd import draw_batches
 from airfeel.types import Agreed, BadInput, Turn
 from small import play, play_small, small
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import airfeel
+from airfeel.build.setup import build
 from airfeel.catalogues import SCHEMES
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
-from airfeel.experiment.build import build
 from airfeel.flower.refusals import refuse_scheme
-from airfeel.radio.limit import Shares
+from airfeel.radio.scheduling.power_constraint import Shares
 from airfeel.round import play_round, start
 from airfeel.types import BadInput, Turn
 from small import small

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.compress.energies import DitheredEnergies, PairedEnergies
-from airfeel.experiment.build import build
-from airfeel.radio.square_law import received_power
+from airfeel.build.setup import build
+from airfeel.compression.energies import DitheredEnergies, PairedEnergies
+from airfeel.radio.transmission.square_law import received_power
 from airfeel.types import BadInput, Turn
 from small import play, small, turn_at
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import airfeel
+from airfeel.analysis.criterion import Judge
+from airfeel.analysis.energy import until_each_row
+from airfeel.analysis.ranking import lines
 from airfeel.catalogues import SCHEMES
-from airfeel.experiment.energy import until_each_row
-from airfeel.experiment.judge import Judge
-from airfeel.experiment.load import experiment
-from airfeel.experiment.report.data import run_facts
-from airfeel.experiment.rows import read_columns
-from airfeel.experiment.standing import lines
+from airfeel.reports.data import run_facts
+from airfeel.settings.load import experiment
+from airfeel.storage.rows import read_columns
 from small import small
 
 DIGITS = {

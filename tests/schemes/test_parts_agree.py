@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from airfeel.compress.codecs import Whole
-from airfeel.experiment.build import build
+from airfeel.build.setup import build
+from airfeel.compression.codecs import Whole
 from airfeel.server.adaptive import Adaptive
 from airfeel.types import BadInput, Reason, Received
 from small import play, small, turn_at

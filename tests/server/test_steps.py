@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from airfeel.build.setup import build
 from airfeel.catalogues import STEPS
-from airfeel.experiment.build import build
 from airfeel.server.adaptive import Adaptive
 from airfeel.server.steps import FedAvgM
 from airfeel.types import Decoded, Happened, Turn

@@ -22,8 +22,8 @@ from recorder import Recorder, read_tree, recording, write_tree
 
 import airfeel
 from airfeel.engines.base import Keeper
-from airfeel.experiment.loop import Loop
-from airfeel.experiment.store import Store
+from airfeel.runs.loop import Loop
+from airfeel.storage.store import Store
 from airfeel.types import State
 
 DONE = 1_000_000  # the round that a complete run has promised

@@ -11,7 +11,7 @@ from cuts import Verdict, storm
 from disk import Link, Operation, Sync
 from scenarios import scenario
 
-from airfeel.experiment import atomic
+from airfeel.storage import atomic
 
 Spoil = Callable[[Sequence[Operation]], list[Operation]]
 _REAL = atomic.write

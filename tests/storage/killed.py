@@ -9,10 +9,10 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from airfeel.catalogue import Table
-from airfeel.experiment import compare
-from airfeel.experiment.load import experiment
-from airfeel.experiment.report import write
-from airfeel.experiment.starving import Starving
+from airfeel.reports import write
+from airfeel.runs.starvation import Starving
+from airfeel.settings.load import experiment
+from airfeel.sweeps import compare
 
 _STEPS = ("fsync", "replace", "truncate", "unlink", "mkdir")
 

@@ -12,9 +12,10 @@ from unittest import mock
 
 import airfeel
 from airfeel.engines.base import Keeper
-from airfeel.experiment import loop, runner, store
-from airfeel.experiment.loop import Loop
-from airfeel.experiment.report import page
+from airfeel.reports import page
+from airfeel.runs import loop, runner
+from airfeel.runs.loop import Loop
+from airfeel.storage import store
 from airfeel.types import State
 
 

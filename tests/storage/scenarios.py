@@ -11,10 +11,11 @@ from quick import quick
 from recorder import read_tree
 
 import airfeel
-from airfeel.experiment import checkpoint, compare, pool, sweep
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.report.write import write
-from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.reports.write import write
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.settings.config import Experiment
+from airfeel.storage import checkpoint
+from airfeel.sweeps import compare, pool, sweep
 from small import small
 from stopping import Stop
 

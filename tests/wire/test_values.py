@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airfeel.compress.quantize import norm, quantize
+from airfeel.compression.quantize import norm, quantize
 from airfeel.wire import Message, Values, WireError, decode, encode, from_quantised, from_raw
 
 NOTHING = from_raw(np.zeros(0, np.float32))

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from flwr.app import ArrayRecord
 
-from airfeel.experiment.build import Setup, build
-from airfeel.experiment.load import experiment
+from airfeel.build.setup import Setup, build
+from airfeel.settings.load import experiment
 
 
 def setup_of(run_config: Mapping[str, Any]) -> Setup:

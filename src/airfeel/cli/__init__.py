@@ -79,7 +79,7 @@ class _Settable(TyperCommand):
 
 def _settings(name: str) -> list[str]:
     """All settings of that name, with their sections."""
-    from airfeel.experiment.config import Experiment
+    from airfeel.settings.config import Experiment
 
     sections = Experiment.model_fields.items()
     return [f"{s}.{name}" for s, f in sections if name in type(f.default).model_fields]

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from airfeel.catalogues import ALLOCATORS
+from airfeel.cli.allocation import Outcome, outcomes
+from airfeel.cli.allocation_figure import draw
+from airfeel.cli.gains import read_gains
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.allocation import Outcome, outcomes
-from airfeel.experiment.allocation_figure import draw
-from airfeel.experiment.gains import read_gains
-from airfeel.radio.fading import rayleigh
+from airfeel.radio.channel.fading import rayleigh
 from airfeel.streams import Streams
 from airfeel.types import Fading
 

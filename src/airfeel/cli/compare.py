@@ -9,8 +9,8 @@ import typer
 from airfeel.cli.options import DataDir, JudgeBy, Label, Set, overrides
 from airfeel.cli.run import displays, stopping
 from airfeel.errors import BadInput, quote
-from airfeel.experiment.asked import DEFAULT, asked
-from airfeel.experiment.forks import warm
+from airfeel.sweeps.expand import DEFAULT, asked
+from airfeel.sweeps.forks import warm
 
 _MOST_SEEDS = 10_000
 
@@ -50,9 +50,9 @@ def compare(
     )
     if workers != 1:
         warm()
+    from airfeel.analysis.criterion import parse_judge
     from airfeel.cli import outcome, trials  # PyTorch: only once the settings are legal
-    from airfeel.experiment.compare import run_all
-    from airfeel.experiment.judge import parse_judge
+    from airfeel.sweeps.compare import run_all
 
     by, labels = parse_judge(judge), outcome.names(label)
     outcome.check(experiments, labels)

@@ -5,8 +5,8 @@ import json
 import typer
 
 from airfeel.cli.options import Set, Source
-from airfeel.experiment.deciding import as_toml
-from airfeel.experiment.load import load
+from airfeel.settings.load import load
+from airfeel.settings.relevance import as_toml
 
 app = typer.Typer(help="Show settings.", no_args_is_help=True)
 
@@ -20,6 +20,6 @@ def show(source: Source, set_: Set = None) -> None:
 @app.command()
 def schema() -> None:
     """Print the JSON schema of the settings, with units and legal ranges."""
-    from airfeel.experiment import schema as schemas
+    from airfeel.settings import schema as schemas
 
     typer.echo(json.dumps(schemas.schema(), indent=2, ensure_ascii=False))

@@ -76,12 +76,12 @@ def show(
     ] = None,
 ) -> None:
     """Show which classes each device holds, as a run of these settings deals them."""
-    from airfeel.experiment.load import load
+    from airfeel.settings.load import load
 
     e = load(source, set_ or (), **overrides(seed, data_dir))
-    from airfeel.experiment.shares_shown import class_counts, draw
-    from airfeel.experiment.sheets import Sheet
-    from airfeel.experiment.sheets import show as print_sheet
+    from airfeel.analysis.tables import Sheet
+    from airfeel.analysis.tables import show as print_sheet
+    from airfeel.cli.shares_shown import class_counts, draw
 
     counts = class_counts(e)
     head = ["device", *(f"class {label}" for label in range(counts.shape[1])), "all"]

@@ -14,13 +14,13 @@ from airfeel.cli.compare import parse_seeds
 from airfeel.cli.options import LOUDNESS
 from airfeel.cli.run import stopping
 from airfeel.cli.trials import follower
-from airfeel.experiment.league.equal import elsewhere
-from airfeel.experiment.league.play import play
-from airfeel.experiment.league.rules import names, read_league
-from airfeel.experiment.league.standings import Place, percent, standings, words
-from airfeel.experiment.league.tuned import read_tuning, told_how
-from airfeel.experiment.league.write import behind, write
-from airfeel.experiment.sweep import Sweep
+from airfeel.sweeps.benchmark.equal import elsewhere
+from airfeel.sweeps.benchmark.play import play
+from airfeel.sweeps.benchmark.rules import names, read_league
+from airfeel.sweeps.benchmark.standings import Place, percent, standings, words
+from airfeel.sweeps.benchmark.tuned import read_tuning, told_how
+from airfeel.sweeps.benchmark.write import behind, write
+from airfeel.sweeps.sweep import Sweep
 from airfeel.types import BadInput
 
 

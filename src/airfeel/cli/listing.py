@@ -5,7 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from airfeel.catalogues import CATALOGUES, SCHEDULES
-from airfeel.experiment.named import presets
+from airfeel.settings.preset_names import presets
 
 
 def listing() -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.groups import Groups, varied
-from airfeel.experiment.judge import Judge
-from airfeel.experiment.report.arithmetic import computed_by
-from airfeel.experiment.report.maps import Axis, resolved, save_map
-from airfeel.experiment.report.summary import paired_sheet, standing_sheet
-from airfeel.experiment.report.write import write
-from airfeel.experiment.sheets import show
-from airfeel.experiment.standing import lines, starving, unlike, untuned, verdict
+from airfeel.analysis.criterion import Judge
+from airfeel.analysis.groups import Groups, varied
+from airfeel.analysis.ranking import lines, starving, unlike, untuned, verdict
+from airfeel.analysis.tables import show
+from airfeel.reports.arithmetic import computed_by
+from airfeel.reports.maps import Axis, resolved, save_map
+from airfeel.reports.summary import paired_sheet, standing_sheet
+from airfeel.reports.write import write
+from airfeel.settings.config import Experiment
 from airfeel.types import BadInput
 
 

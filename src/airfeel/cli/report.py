@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from airfeel.analysis.criterion import parse_judge
 from airfeel.cli.options import JUDGES, Color, Label, X, Y
 from airfeel.cli.outcome import chosen, draw, names, renamed, tell
-from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.report.maps import resolved
-from airfeel.experiment.report.runs import load
-from airfeel.experiment.report.summary import markdown
-from airfeel.experiment.report.write import beside, write
+from airfeel.reports.maps import resolved
+from airfeel.reports.runs import load
+from airfeel.reports.summary import markdown
+from airfeel.reports.write import beside, write
 
 
 def report(

@@ -11,27 +11,27 @@ from rich.console import Console
 from rich.progress import track
 from typer.core import TyperGroup
 
+from airfeel.analysis.criterion import parse_judge
+from airfeel.analysis.tables import Sheet, show
 from airfeel.cli.compare import parse_seeds
 from airfeel.cli.options import JUDGES, LOUDNESS, DataDir
 from airfeel.cli.run import displays, stopping
 from airfeel.cli.trials import play
-from airfeel.experiment.judge import parse_judge
-from airfeel.experiment.pool import STOPPED
-from airfeel.experiment.reproduce import accounting as costs
-from airfeel.experiment.reproduce import claims, results, studies, tables
-from airfeel.experiment.reproduce import figures as drawings
-from airfeel.experiment.reproduce.curves import SETS, Curve, curves, match, pick
-from airfeel.experiment.reproduce.kept import outcome_sheet, runs_sheet
-from airfeel.experiment.reproduce.running import (
+from airfeel.reproduce import accounting as costs
+from airfeel.reproduce import claims, results, studies, tables
+from airfeel.reproduce import figures as drawings
+from airfeel.reproduce.curves import SETS, Curve, curves, match, pick
+from airfeel.reproduce.kept import outcome_sheet, runs_sheet
+from airfeel.reproduce.running import (
     Shares,
     carry_out,
     seconds_of,
     shortened,
     trials,
 )
-from airfeel.experiment.reproduce.whereabouts import give_way, whereabouts
-from airfeel.experiment.sheets import Sheet, show
-from airfeel.experiment.sweep import Sweep
+from airfeel.reproduce.whereabouts import give_way, whereabouts
+from airfeel.sweeps.pool import STOPPED
+from airfeel.sweeps.sweep import Sweep
 from airfeel.types import BadInput
 
 _SPLITS = {"iid": ["iid"], "noniid": ["noniid"], "sparse": ["sparse"]}

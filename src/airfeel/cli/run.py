@@ -10,13 +10,13 @@ from typing import IO, TYPE_CHECKING, Annotated, cast
 import typer
 
 from airfeel.cli.options import LOUDNESS, DataDir, Set, Source, overrides
-from airfeel.experiment.asked import run_name
-from airfeel.experiment.load import load
-from airfeel.experiment.signals import Interrupted, Signals
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.settings.load import load
+from airfeel.sweeps.expand import run_name
 
 if TYPE_CHECKING:
-    from airfeel.experiment.progress import Display
-    from airfeel.experiment.runner import Watcher
+    from airfeel.runs.progress import Display
+    from airfeel.runs.runner import Watcher
 
 
 def run(
@@ -33,13 +33,13 @@ def run(
 ) -> None:
     """Run one experiment."""
     experiment = load(source, set_ or (), **overrides(seed, data_dir))
-    from airfeel.experiment import runner  # PyTorch: only once the settings are legal
-    from airfeel.experiment.loggers import TensorBoard
+    from airfeel.runs import runner
+    from airfeel.runs.loggers import TensorBoard
 
     folder = out or _free(
         Path("runs") / f"{run_name(source, experiment)}-seed{experiment.run.seed}"
     )
-    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
+    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals, _backend_shown():
         watchers: list[Watcher] = [*displays()]
         if tensorboard:
             watchers.append(TensorBoard(folder / "tensorboard"))
@@ -70,9 +70,9 @@ def resume(
 
     The result is the very one that the run would have had uninterrupted.
     """
-    from airfeel.experiment import runner
+    from airfeel.runs import runner
 
-    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals:
+    with stopping(f"airfeel resume {shlex.quote(str(folder))}") as signals, _backend_shown():
         runner.resume(
             folder,
             displays(),
@@ -81,6 +81,17 @@ def resume(
             trust=trust,
         )
     typer.echo(f"results in {folder}")
+
+
+@contextmanager
+def _backend_shown() -> Iterator[None]:
+    """The display of one run says which backend trains: no second notice of that."""
+    notices = logging.getLogger("airfeel.backend")
+    notices.disabled = True
+    try:
+        yield
+    finally:
+        notices.disabled = False
 
 
 @contextmanager
@@ -104,9 +115,8 @@ def displays(label: str = "", *, live: bool | None = None) -> "list[Display]":
     """
     from rich.console import Console
 
-    from airfeel.experiment.progress import Display
+    from airfeel.runs.progress import Display
 
-    logging.getLogger("airfeel.backend").disabled = not label  # the display of one run says it
     loud = LOUDNESS.get()
     plain = False if loud.verbose else live  # a line for each round is no live line
     console = Console(quiet=loud.quiet, force_terminal=plain)

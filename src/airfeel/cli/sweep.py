@@ -9,7 +9,7 @@ import typer
 
 from airfeel.cli.options import Color, JudgeBy, Label, X, Y
 from airfeel.cli.run import stopping
-from airfeel.experiment.forks import warm
+from airfeel.sweeps.forks import warm
 
 
 class Where(StrEnum):
@@ -44,11 +44,11 @@ def sweep(
     """
     if engine is Where.local:
         warm()
+    from airfeel.analysis.criterion import parse_judge
     from airfeel.cli.outcome import check, chosen, draw, names, page, renamed, tell
     from airfeel.cli.trials import complain, play
-    from airfeel.experiment.judge import parse_judge
-    from airfeel.experiment.sweep import Sweep, read_sweep
-    from airfeel.experiment.sweep_ray import nodes
+    from airfeel.sweeps.sweep import Sweep, read_sweep
+    from airfeel.sweeps.sweep_ray import nodes
 
     by, labels = parse_judge(judge), names(label)
     axis = chosen(x, y, color, labels)

@@ -10,16 +10,16 @@ from rich.live import Live
 from rich.table import Table
 
 from airfeel import regular
+from airfeel.analysis import groups
+from airfeel.analysis.criterion import Judge
+from airfeel.analysis.groups import Groups
 from airfeel.cli.options import LOUDNESS
 from airfeel.cli.run import displays
-from airfeel.experiment import groups
-from airfeel.experiment.config import Experiment
-from airfeel.experiment.following import Following
-from airfeel.experiment.groups import Groups
-from airfeel.experiment.judge import Judge
-from airfeel.experiment.pool import STOPPED, Trial
-from airfeel.experiment.signals import Signals
-from airfeel.experiment.sweep import Sweep, trials_of
+from airfeel.runs.signals import Signals
+from airfeel.settings.config import Experiment
+from airfeel.sweeps.following import Following
+from airfeel.sweeps.pool import STOPPED, Trial
+from airfeel.sweeps.sweep import Sweep, trials_of
 
 
 def play(work: Sweep, signals: Signals, *also: Callable[[Sweep], None]) -> None:

@@ -24,9 +24,9 @@ def watch(
     for place in places:
         if not place.is_dir():
             raise BadInput(f"{place}: must be a folder")
-    from airfeel.experiment.judge import parse_judge
-    from airfeel.experiment.report.live import Watched
-    from airfeel.experiment.report.serve import Server
+    from airfeel.analysis.criterion import parse_judge
+    from airfeel.reports.live import Watched
+    from airfeel.reports.serve import Server
 
     try:
         server = Server(Watched(places, parse_judge(judge)), port)

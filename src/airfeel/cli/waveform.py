@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from airfeel.experiment.waveform.carry_out import carry_out, chosen
-from airfeel.experiment.waveform.scene import Finding
-from airfeel.experiment.waveform.write import sheet, verdict, write
 from airfeel.streams import Streams
+from airfeel.waveform.carry_out import carry_out, chosen
+from airfeel.waveform.scene import Finding
+from airfeel.waveform.write import sheet, verdict, write
 
 
 def waveform(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from airfeel.engines.disk import on_disk
 from airfeel.handed import guarded
-from airfeel.radio.air import feedback_share, segment_energy
+from airfeel.radio.energy import feedback_share, segment_energy
 from airfeel.types import Agreed, Codec, Delivery, Invited, Learn, Said, Turn, Words, World
 
 

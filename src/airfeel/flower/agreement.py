@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from airfeel.experiment.build import no_data
+from airfeel.build.setup import no_data
 from airfeel.flower.parts import Vector
 from airfeel.streams import Streams
 from airfeel.types import Agreed, BadInput, Codec, State, Turn, World

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field
 
 from airfeel.catalogues import CODECS
-from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.compress.spelling import Spelled
+from airfeel.compression.memory import ErrorMemory, NoMemory
+from airfeel.compression.spelling import Spelled
 from airfeel.types import BadInput, Codec, Memory
 
 Makers = Mapping[str, Callable[..., Codec]]
@@ -33,7 +33,7 @@ class Allowed:
     def write(self, codec: Codec) -> str:
         """A codec as text.
 
-        >>> from airfeel.compress.codecs import TopK
+        >>> from airfeel.compression.codecs import TopK
         >>> Allowed().write(TopK(100, 5, bits=8))
         '{"name": "top-k", "dim": 100, "k": 5, "bits": 8}'
         """

@@ -10,7 +10,7 @@ import numpy as np
 from flwr.app import ArrayRecord, Message, RecordDict
 
 from airfeel import handed
-from airfeel.compress.codecs import Whole
+from airfeel.compression.codecs import Whole
 from airfeel.flower import protocol
 from airfeel.flower.agreement import agree
 from airfeel.flower.allowed import Allowed
@@ -18,7 +18,7 @@ from airfeel.flower.fleet import Broadcast, Fleet
 from airfeel.flower.listen import Ear
 from airfeel.flower.protocol import Asked, Instruction
 from airfeel.flower.refusals import refuse_round
-from airfeel.radio.limit import Limit, Limits
+from airfeel.radio.scheduling.power_constraint import Limit, Limits
 from airfeel.types import BadInput, Codec, Fading, Invited, MakePlan, Scheme, Turn
 
 

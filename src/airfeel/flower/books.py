@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from airfeel.experiment import rows
-from airfeel.experiment.rows import DEVICE_COLUMNS, Row
 from airfeel.flower.asking import Asking
 from airfeel.flower.listen import Replies
+from airfeel.settings.columns import ROUND_COLUMNS
+from airfeel.storage import rows
+from airfeel.storage.rows import DEVICE_COLUMNS, Row
 from airfeel.types import Report, State
 
 _NAN = float("nan")
@@ -26,7 +27,7 @@ TRAFFIC = [
     "downlink_octets",
     "downlink_dense",
 ]
-_USUAL = [name for name in rows.ROUND_COLUMNS if name not in _UNKNOWN]
+_USUAL = [name for name in ROUND_COLUMNS if name not in _UNKNOWN]
 LOST = "reply-lost"  # a device's reason beside those of airfeel.types.Reason
 
 

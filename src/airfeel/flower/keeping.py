@@ -23,12 +23,12 @@ from flwr.serverapp.strategy import Result
 from torch import Tensor
 
 from airfeel import regular
-from airfeel.experiment import checkpoint
-from airfeel.experiment.checkpoint import Checkpoint
-from airfeel.experiment.rows import Row
 from airfeel.flower.books import Books
 from airfeel.flower.fleet import Broadcast, Fleet
 from airfeel.flower.vectors import Layout
+from airfeel.storage import checkpoint
+from airfeel.storage.checkpoint import Checkpoint
+from airfeel.storage.rows import Row
 from airfeel.streams import Streams
 from airfeel.types import BadInput, Scheme, State, World
 

@@ -10,7 +10,7 @@ from flwr.app import ArrayRecord, Message, MetricRecord
 from jaxtyping import Float
 from torch import Tensor
 
-from airfeel.compress.spelling import Spelling
+from airfeel.compression.spelling import Spelling
 from airfeel.flower import protocol
 from airfeel.flower.bound import TOO_LONG, NormBound
 from airfeel.flower.fleet import Fleet
@@ -18,7 +18,7 @@ from airfeel.flower.protocol import Answer, Asked
 from airfeel.flower.replies import Metrics, forgiving, heed, read_answer, read_metrics
 from airfeel.flower.speech import hear
 from airfeel.flower.vectors import dense_octets, octets
-from airfeel.radio.air import segment_energy
+from airfeel.radio.energy import segment_energy
 from airfeel.types import Agreed, BadInput, Reason, Said, Words
 from airfeel.wire import size_bits
 

@@ -24,8 +24,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context
 from jaxtyping import Float
 
 from airfeel import regular
-from airfeel.experiment import atomic
 from airfeel.flower.vectors import Layout, checksum, read_update
+from airfeel.storage import atomic
 from airfeel.types import BadInput
 
 _log = logging.getLogger("airfeel")

@@ -12,14 +12,14 @@ import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
 from jaxtyping import Float
 
-from airfeel.compress.spelling import Spelled
+from airfeel.compression.spelling import Spelled
 from airfeel.flower import memory, protocol, vectors
 from airfeel.flower.agreement import derive, node_turn
 from airfeel.flower.allowed import Allowed, Makers
 from airfeel.flower.memory import Node
 from airfeel.flower.protocol import Answer, Hello, Instruction
 from airfeel.flower.speech import speak
-from airfeel.radio.limit import Limit
+from airfeel.radio.scheduling.power_constraint import Limit
 from airfeel.types import BadInput, Reason
 
 _log = logging.getLogger("airfeel")

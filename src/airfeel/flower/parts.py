@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.experiment.build import Setup, build_radio
-from airfeel.experiment.config import Experiment
+from airfeel.build.setup import Setup, build_radio
 from airfeel.flower.protocol import Answer
 from airfeel.handed import gains
+from airfeel.settings.config import Experiment
 from airfeel.types import (
     Agreed,
     BadInput,

@@ -1,6 +1,6 @@
 """What a federation cannot do: nodes learn only whether their answer counted, all or nothing."""
 
-from airfeel.radio.limit import Shares
+from airfeel.radio.scheduling.power_constraint import Shares
 from airfeel.types import BadInput, Delivery, Fading, Invited, Plan, Scheme
 
 

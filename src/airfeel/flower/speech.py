@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from airfeel.compress.quantize import UNQUANTISED, norm
-from airfeel.compress.spelling import Spelled, Spelling
+from airfeel.compression.quantize import UNQUANTISED, norm
+from airfeel.compression.spelling import Spelled, Spelling
 from airfeel.engines.threads import Threads
 from airfeel.types import Agreed, BadInput, Delivery, Invited, Said, Turn, Words
 from airfeel.wire import Message, Values, decode, encode, from_quantised, from_raw

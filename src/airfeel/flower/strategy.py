@@ -14,7 +14,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from airfeel import carry
-from airfeel.experiment.build import Setup
+from airfeel.build.setup import Setup
 from airfeel.flower.allowed import Allowed, Makers
 from airfeel.flower.asking import Asking, begin, instruct
 from airfeel.flower.books import Books
@@ -44,7 +44,7 @@ class AirStrategy(Strategy):
     aggregated model as if it were the one reply: FedAvg takes it as it is, FedAdam makes a step of
     it. Each node is a device of the settings by its `partition-id`, and has an `AirMod`.
 
-    setup: of `airfeel.experiment.build.build`, or of `radio_only` for a model of one's own.
+    setup: of `airfeel.build.setup.build`, or of `radio_only` for a model of one's own.
     fade: the channel, if it is not to be that of the settings; see `Supplied`.
     codecs: of one's own, by the names that nodes know them by; see `AirMod`.
     patience: seconds to wait for a node's introduction.

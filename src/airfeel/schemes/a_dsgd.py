@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from airfeel.compress.markov import Markov
-from airfeel.compress.measured import MeanRounds, Measurements, Pilot, Renew, Symbols
-from airfeel.compress.projections import Kind
-from airfeel.compress.recovery import Iterations, Recover, SoftThreshold, Tolerance, Tuning
+from airfeel.compression.markov import Markov
+from airfeel.compression.measured import MeanRounds, Measurements, Pilot, Renew, Symbols
+from airfeel.compression.projections import Kind
+from airfeel.compression.recovery import Iterations, Recover, SoftThreshold, Tolerance, Tuning
 from airfeel.errors import BadInput, quote
-from airfeel.radio.amplitude import THRESHOLD, Own, Threshold, Truncated
-from airfeel.radio.measured import Measured, Paced
+from airfeel.radio.power_control.amplitude import THRESHOLD, Own, Paced, Threshold, Truncated
+from airfeel.radio.transmission.measured import Measured
 from airfeel.ranges import Count, Share, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import ByHand, Rounds, Settings

@@ -1,8 +1,8 @@
 """Plain analog aggregation: every entry by air, by those who can afford it."""
 
-from airfeel.compress.codecs import Whole
-from airfeel.radio.air import Hybrid
-from airfeel.radio.plan import HybridPlan
+from airfeel.compression.codecs import Whole
+from airfeel.radio.scheduling.plan import HybridPlan
+from airfeel.radio.transmission.air import Hybrid
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.codecs import Whole, Whom
-from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.radio.amplitude import THRESHOLD, Threshold, Truncated
-from airfeel.radio.centred import Centred
-from airfeel.radio.invite import Interior
+from airfeel.compression.codecs import Whole, Whom
+from airfeel.compression.memory import ErrorMemory, NoMemory
+from airfeel.radio.power_control.amplitude import THRESHOLD, Threshold, Truncated
+from airfeel.radio.selection.device_selection import Interior
+from airfeel.radio.transmission.mean_removal import Centred
 from airfeel.ranges import Share, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import ByHand, Settings

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.codecs import TimeCorrelated
-from airfeel.compress.mask_rules import ExpectedBacklog
-from airfeel.compress.memory import ErrorMemory
+from airfeel.compression.codecs import TimeCorrelated
+from airfeel.compression.mask_rules import ExpectedBacklog
+from airfeel.compression.memory import ErrorMemory
 from airfeel.errors import BadInput
-from airfeel.radio.air import Hybrid
-from airfeel.radio.share_plan import SharePlan
+from airfeel.radio.scheduling.fraction_plan import SharePlan
+from airfeel.radio.transmission.air import Hybrid
 from airfeel.ranges import Count, Positive, Share, about
 from airfeel.schemes.settings import Settings
 from airfeel.segments import thinnest_mask

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.codecs import Whole
-from airfeel.compress.memory import NoMemory
-from airfeel.radio.amplitude import THRESHOLD, Norm, Precoded, Threshold
+from airfeel.compression.codecs import Whole
+from airfeel.compression.memory import NoMemory
+from airfeel.radio.power_control.amplitude import THRESHOLD, Norm, Precoded, Threshold
 from airfeel.ranges import Positive, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import Settings

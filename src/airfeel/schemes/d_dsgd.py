@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from airfeel.compress.extremes import Extremes
-from airfeel.compress.norms import Normed
-from airfeel.radio.digital import Orthogonal
-from airfeel.radio.grants import Entries, Granted, RealRates
-from airfeel.radio.reports import asking
-from airfeel.radio.window import WindowPlan
+from airfeel.compression.extremes import Extremes
+from airfeel.compression.norms import Normed
+from airfeel.radio.scheduling.frame import WindowPlan
+from airfeel.radio.selection.payload_budget import Entries, Granted, RealRates
+from airfeel.radio.side_information import asking
+from airfeel.radio.transmission.digital import Orthogonal
 from airfeel.ranges import Count, about
 from airfeel.schemes.settings import Settings
 from airfeel.segments import air_slots

@@ -1,7 +1,7 @@
 """What all-digital schemes have in common."""
 
-from airfeel.radio.digital import Orthogonal
-from airfeel.radio.plan import DigitalPlan
+from airfeel.radio.scheduling.plan import DigitalPlan
+from airfeel.radio.transmission.digital import Orthogonal
 from airfeel.schemes.settings import Settings
 from airfeel.types import Codec, Scheme
 

@@ -3,11 +3,11 @@
 import dataclasses
 from typing import Any
 
-from airfeel.compress.norms import Normed
+from airfeel.compression.norms import Normed
 from airfeel.errors import BadInput
-from airfeel.radio.grants import Reach
-from airfeel.radio.meters import Compute
-from airfeel.radio.reports import asking
+from airfeel.radio.cost_metrics import Compute
+from airfeel.radio.selection.payload_budget import Reach
+from airfeel.radio.side_information import asking
 from airfeel.types import Scheme
 
 

@@ -1,9 +1,9 @@
 """FedAvg: uncompressed, noiseless and free: the upper reference."""
 
-from airfeel.compress.codecs import Whole
-from airfeel.radio.digital import Orthogonal
-from airfeel.radio.invite import Anyone
-from airfeel.radio.plan import FreePlan
+from airfeel.compression.codecs import Whole
+from airfeel.radio.scheduling.plan import FreePlan
+from airfeel.radio.selection.device_selection import Anyone
+from airfeel.radio.transmission.digital import Orthogonal
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 

@@ -1,8 +1,8 @@
 """GBMA: everyone speaks at one amplitude, and the channel is left as it is."""
 
-from airfeel.compress.codecs import Whole
-from airfeel.compress.memory import NoMemory
-from airfeel.radio.amplitude import Flat
+from airfeel.compression.codecs import Whole
+from airfeel.compression.memory import NoMemory
+from airfeel.radio.power_control.amplitude import Flat
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme

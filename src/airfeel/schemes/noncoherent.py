@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from airfeel.compress.energies import DitheredEnergies, PairedEnergies
-from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.radio.square_law import SquareLaw, Statistical
+from airfeel.compression.energies import DitheredEnergies, PairedEnergies
+from airfeel.compression.memory import ErrorMemory, NoMemory
+from airfeel.radio.power_control.amplitude import Statistical
+from airfeel.radio.transmission.square_law import SquareLaw
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Codec, Scheme

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.air_signs import AirSigns
-from airfeel.compress.memory import ErrorMemory, NoMemory
-from airfeel.compress.signs import Signs
-from airfeel.radio.amplitude import THRESHOLD, Threshold, Truncated
+from airfeel.compression.air_signs import AirSigns
+from airfeel.compression.memory import ErrorMemory, NoMemory
+from airfeel.compression.signs import Signs
+from airfeel.radio.power_control.amplitude import THRESHOLD, Threshold, Truncated
 from airfeel.ranges import Share, about
 from airfeel.schemes.over_the_air import over_the_air
 from airfeel.schemes.settings import ByHand, Rounds, Settings

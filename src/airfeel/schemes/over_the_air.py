@@ -1,8 +1,8 @@
 """What schemes that speak over the air alone have in common."""
 
-from airfeel.radio.air import Hybrid
-from airfeel.radio.air_plan import AirPlan
-from airfeel.radio.loudness import Policy
+from airfeel.radio.power_control.power_context import Policy
+from airfeel.radio.scheduling.air_plan import AirPlan
+from airfeel.radio.transmission.air import Hybrid
 from airfeel.schemes.settings import Settings
 from airfeel.types import Codec, Invite, Scheme
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.buckets import Bucket, Quantised
-from airfeel.compress.memory import ErrorMemory, NoMemory
+from airfeel.compression.buckets import Bucket, Quantised
+from airfeel.compression.memory import ErrorMemory, NoMemory
 from airfeel.ranges import about
 from airfeel.schemes.digital import digital
 from airfeel.schemes.settings import Settings

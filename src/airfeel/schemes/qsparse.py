@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from airfeel.compress.buckets import Qsparse, Scaled
+from airfeel.compression.buckets import Qsparse, Scaled
 from airfeel.ranges import about
 from airfeel.schemes.digital import digital
 from airfeel.schemes.settings import Settings

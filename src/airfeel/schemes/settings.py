@@ -6,12 +6,12 @@ from typing import Annotated, TypeVar
 
 from airfeel.catalogue import Catalogue, Choice, Table
 from airfeel.catalogues import INVITES, SERIES
-from airfeel.compress.mask_rules import Top
-from airfeel.compress.memory import ErrorMemory
+from airfeel.compression.mask_rules import Top
+from airfeel.compression.memory import ErrorMemory
 from airfeel.errors import BadInput, quote
-from airfeel.radio.links import Allocator
-from airfeel.radio.loudness import Policy
-from airfeel.radio.plan import Schedule
+from airfeel.radio.allocation.links import Allocator
+from airfeel.radio.power_control.power_context import Policy
+from airfeel.radio.scheduling.plan import Schedule
 from airfeel.ranges import Positive, about
 from airfeel.server.steps import Add
 from airfeel.types import Fade, Invite, Learn, Mask, Memory, Meter, Screen, Series, Step, at_round

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from airfeel.compress.memory import NoMemory
-from airfeel.compress.momenta import Signum
-from airfeel.compress.signs import ScaledSigns, Signs
+from airfeel.compression.memory import NoMemory
+from airfeel.compression.momenta import Signum
+from airfeel.compression.signs import ScaledSigns, Signs
 from airfeel.ranges import Below1, about
 from airfeel.schemes.digital import digital
 from airfeel.schemes.settings import Rounds, Settings

@@ -1,6 +1,6 @@
 """TCS-D: time-correlated sparsification, all of it digital."""
 
-from airfeel.compress.codecs import TimeCorrelated
+from airfeel.compression.codecs import TimeCorrelated
 from airfeel.schemes.digital import digital
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme

@@ -1,8 +1,8 @@
 """TCS-H: time-correlated sparsification with hybrid aggregation."""
 
-from airfeel.compress.codecs import TimeCorrelated
-from airfeel.radio.air import Hybrid
-from airfeel.radio.plan import HybridPlan
+from airfeel.compression.codecs import TimeCorrelated
+from airfeel.radio.scheduling.plan import HybridPlan
+from airfeel.radio.transmission.air import Hybrid
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme
 

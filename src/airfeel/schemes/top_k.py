@@ -1,6 +1,6 @@
 """Top-K: each device's own largest entries, digitally."""
 
-from airfeel.compress.codecs import TopK
+from airfeel.compression.codecs import TopK
 from airfeel.schemes.digital import digital
 from airfeel.schemes.settings import NoOptions, Settings
 from airfeel.types import Scheme

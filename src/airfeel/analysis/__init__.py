@@ -1,0 +1,1 @@
+"""Stored rows compared: criteria, groups, paired differences, rankings and tables."""

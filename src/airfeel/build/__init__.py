@@ -1,0 +1,1 @@
+"""From settings to everything that a run needs: data, model, scheme and radio."""

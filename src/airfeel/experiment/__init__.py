@@ -1,1 +1,0 @@
-"""Settings, runs, their folders, and comparing them."""

@@ -1,0 +1,1 @@
+"""Sub-channel assignment and water-filling."""

@@ -1,0 +1,1 @@
+"""Channel models: fading, delay profiles, correlation, traces and cells."""

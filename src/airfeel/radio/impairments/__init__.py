@@ -1,0 +1,1 @@
+"""Impairments of a real radio: CSI errors, synchronization, RF front end, packets."""

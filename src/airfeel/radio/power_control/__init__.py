@@ -1,0 +1,1 @@
+"""Transmit power control of symbols that are sent over the air."""

@@ -1,0 +1,1 @@
+"""Device selection: which devices train, and which of them may transmit."""

@@ -1,0 +1,1 @@
+"""What the base station receives: over the air, and digitally."""

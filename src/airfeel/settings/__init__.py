@@ -1,0 +1,1 @@
+"""Settings of an experiment: their sections, files, presets and checks."""

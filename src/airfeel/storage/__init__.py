@@ -1,0 +1,1 @@
+"""Run folders: rows, checkpoints, checksums, provenance, and their readers."""

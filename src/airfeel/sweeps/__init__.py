@@ -1,0 +1,1 @@
+"""Many runs: comparisons, sweeps and benchmarks, on processes or a Ray cluster."""
