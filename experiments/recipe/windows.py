@@ -2,8 +2,8 @@
 
     python experiments/recipe/windows.py RUN… --window 500 --out windows.md
 
-A run loses its devices where the fewest of a window, then the mean, fall to 0. Energy is that of the
-median device [W·slots]; accuracy is the mean of the evaluations in a window.
+A run loses its devices where the fewest of a window, then the mean, fall to 0. Energy is that of
+the median device [W·slots]; accuracy is the mean of the evaluations in a window.
 """
 
 import argparse
