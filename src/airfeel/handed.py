@@ -1,7 +1,8 @@
 """Components are called here, and what they return is checked, so that messages name them."""
 
+import sysconfig
+import threading
 import traceback
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,9 +16,6 @@ from torch import Tensor
 
 from airfeel.errors import BadInput, ComponentError, quote, reason
 from airfeel.types import Fade, Fading, Invite, Invited, Turn
-
-# Arrays of the context are read-only while a component runs; torch.from_numpy warns of such.
-warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -62,11 +60,10 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
     arrays, tensors, values = [], [], []
     for word, each in context.items():
         known = _arrays_of(each)
-        arrays += [array for array in known.numpy if array.flags.writeable]
-        tensors += [(word, place, tensor, tensor._version) for place, tensor in known.tensors]
+        arrays += known.numpy
+        tensors += [(word, place, tensor, _version(tensor)) for place, tensor in known.tensors]
         values += [(word, place, array, array.copy()) for place, array in known.foreign]
-    for array in arrays:
-        array.flags.writeable = False
+    held = _hold(arrays)
     try:
         yield
     except (BadInput, MemoryError, ConnectionError):
@@ -75,25 +72,49 @@ def guarded(setting: str, component: object, **context: object) -> Iterator[None
         raised = f"raised {type(error).__name__}: {reason(error)}{_where(error)}"
         raise ComponentError(f"{_blame(setting, component)}: {raised}") from error
     finally:
-        _release(arrays)
-    changed = [f"{word}{place}" for word, place, now, old in tensors if now._version != old]
+        _release(held)
+    changed = [f"{word}{place}" for word, place, now, old in tensors if _version(now) != old]
     changed += [f"{word}{place}" for word, place, now, old in values if not _same(now, old)]
     if changed:
         told = f"changed {changed[0]} in place; must work on a copy of it"
         raise BadInput(f"{_blame(setting, component)}: {told}")
 
 
-def _release(arrays: list[np.ndarray]) -> None:
-    """Make arrays writeable again; views of others among them come after their bases."""
-    views = []
-    for array in arrays:
-        if array.base is None:
-            array.flags.writeable = True
-        else:
-            views.append(array)
-    for view in views:
-        with suppress(ValueError):  # the base is read-only in a component that calls this one
-            view.flags.writeable = True
+_HOLDERS: dict[int, tuple[np.ndarray, int]] = {}  # read-only arrays by id; components that run
+_LOCK = threading.Lock()
+
+
+def _hold(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Make arrays read-only; return those that `_release` has to be called with."""
+    held = []
+    with _LOCK:
+        for array in arrays:
+            _, count = _HOLDERS.get(id(array), (array, 0))
+            if count or array.flags.writeable:
+                array.flags.writeable = False
+                _HOLDERS[id(array)] = array, count + 1
+                held.append(array)
+    return held
+
+
+def _release(held: list[np.ndarray]) -> None:
+    """Make arrays writeable again that no other component holds; views after their bases."""
+    with _LOCK:
+        free = []
+        for array in held:
+            _, count = _HOLDERS.pop(id(array))
+            if count > 1:
+                _HOLDERS[id(array)] = array, count - 1
+            else:
+                free.append(array)
+        for array in sorted(free, key=lambda a: a.base is not None):
+            with suppress(ValueError):  # the base is held by a component that calls this one
+                array.flags.writeable = True
+
+
+def _version(tensor: Tensor) -> int:
+    """How often a tensor was changed in place; tensors of inference mode do not count that."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def _blame(setting: str, component: object) -> str:
@@ -121,7 +142,10 @@ def _arrays_of(value: Any) -> _Arrays:
     if known is None or known[0]() is not value:
         inner = ((name, getattr(value, name)) for name in names)
         found = _walk(None, {f".{name}": each for name, each in inner if not _plain(each)})
-        known = weakref.ref(value, lambda _: _KNOWN.pop(key, None)), found
+        try:
+            known = weakref.ref(value, lambda _: _KNOWN.pop(key, None)), found
+        except TypeError:  # a class with slots
+            return found
         _KNOWN[key] = known
     return known[1]
 
@@ -176,13 +200,19 @@ def _owned_by_numpy(array: np.ndarray) -> bool:
 def _where(error: Exception) -> str:
     """The last line outside of this package and of installed ones that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    package = str(Path(__file__).parent)
-    own = [f for f in frames if not f.filename.startswith(package) and _is_own(f.filename)]
+    own = [frame for frame in frames if _is_own(frame.filename)]
     return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
 
 
+_INSTALLED = [
+    str(Path(__file__).parent),
+    *(sysconfig.get_path(k) for k in ("stdlib", "platstdlib")),
+]
+
+
 def _is_own(filename: str) -> bool:
-    return Path(filename).is_file() and "site-packages" not in filename
+    inside = (Path(filename).is_relative_to(folder) for folder in _INSTALLED)
+    return Path(filename).is_file() and "site-packages" not in filename and not any(inside)
 
 
 def sky(turn: Turn, part: Fade) -> Fading:

@@ -234,6 +234,21 @@ def test_usual_names_of_arrays_are_known(tmp_path: Path, names: tuple[str, ...])
     assert len(usual.test_y) == 4
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"test_y": np.full(4, np.nan)}, "test_y holds what is not finite"),
+        ({"test_y": np.full(4, np.inf)}, "test_y holds what is not finite"),
+        ({"train_y": np.array(3)}, r"train_y is \(\); must be \[S\]"),
+    ],
+)
+def test_targets_that_are_no_labels_are_refused_before_they_are_counted(
+    changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        from_arrays(**(arrays() | changes))
+
+
 def test_many_classes_are_legal_where_there_are_as_many_samples() -> None:
     x, y = np.zeros((1200, 2)), np.arange(1200)
     assert from_arrays(x, y, x, y).classes == 1200

@@ -2,6 +2,7 @@ import csv
 import json
 import math
 import signal
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -388,3 +389,18 @@ def test_a_study_of_starvation_never_puts_two_lengths_together(tmp_path):
         "unchanged (rounds = 2)": 2,
         "unchanged (rounds = 3)": 1,
     }
+
+
+def test_a_copy_of_other_settings_is_never_replaced(tmp_path):
+    made_run(tmp_path / "runs" / "x", "iid-tcs-h", 20)
+    export([tmp_path / "runs"], tmp_path / "kept", KNOWN)
+    before = (tmp_path / "kept" / "iid-tcs-h" / "rounds.csv").read_bytes()
+    other = tmp_path / "bare" / "x"
+    made_run(other, "iid-tcs-h", 40)
+    text = (other / "config.toml").read_text("utf-8")
+    assert '"crop"' in text
+    (other / "config.toml").write_text(text.replace('"crop"', '"cutout"'), "utf-8")
+    changed = replace(KNOWN["iid-tcs-h"], experiment=read(other).experiment)
+    with pytest.raises(BadInput, match="holds a run of other settings; name another folder"):
+        export([tmp_path / "bare"], tmp_path / "kept", {"iid-tcs-h": changed})
+    assert (tmp_path / "kept" / "iid-tcs-h" / "rounds.csv").read_bytes() == before

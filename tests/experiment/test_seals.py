@@ -248,6 +248,8 @@ def test_a_growing_file_knows_its_checksum_at_any_time(tmp_path):
         ({"seed": True}, "seed = True: must be int"),
         ({"test_accuracy": [1.0]}, r"test_accuracy = \[1.0\]: must be int or float or null"),
         ({"reason": None}, "reason = None: must be str"),
+        ({"files": {"a\0b": "x"}}, "files: must be a table of names and checksums"),
+        ({"arithmetic": [{"from_round": True}]}, "arithmetic: must be a list of tables"),
     ],
 )
 def test_a_summary_that_was_edited_by_hand_is_refused_by_every_reader(
@@ -258,6 +260,13 @@ def test_a_summary_that_was_edited_by_hand_is_refused_by_every_reader(
     (folder / "summary.json").write_text(json.dumps(told))
     for reader in (airfeel.resume, read_run, open_run, runs.read):
         assert re.search(rf"summary\.json: {words}", refusal(reader, folder))
+
+
+@pytest.mark.parametrize("text", ["{}", "[" * 100_000])
+def test_a_summary_without_entries_or_nested_too_deeply_is_refused(whole, tmp_path, text):
+    folder = shutil.copytree(whole, tmp_path / "r")
+    (folder / "summary.json").write_text(text)
+    assert re.search(r"summary\.json: (must hold|cannot be read)", refusal(open_run, folder))
 
 
 def test_a_page_outlives_a_summary_and_facts_that_were_edited_by_hand(whole, tmp_path):

@@ -1,8 +1,9 @@
 """Components that raise, or that write into what they are given: one line names the component."""
 
+import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,24 @@ def build(s):
 class Broken:
     def __call__(self, turn, fading):
         raise RuntimeError("no such antenna")
+
+class Late:
+    def __call__(self, turn):
+        raise RuntimeError("too late")
+
+class Rule:
+    def __call__(self, weights, gradient, start, rate, memory):
+        raise RuntimeError("too late")
+
+class Darker:
+    width = 1
+    def __call__(self, images, uniforms):
+        raise RuntimeError("too late")
+
+def schedule():
+    def falling(round):
+        raise KeyError("late")
+    return falling
 
 class Careless:
     def __init__(self, field):
@@ -92,6 +111,65 @@ def test_a_codec_that_raises_is_named_wherever_it_runs(method):
     scheme = replace(setup.scheme, codec=Codec(**vars(setup.scheme.codec)))
     with pytest.raises(ComponentError, match=r"scheme\.codec = Codec: raised IndexError: 17"):
         play(replace(setup, scheme=scheme), 1)
+
+
+def test_threads_that_hold_the_same_array_keep_it_read_only():
+    array = np.zeros(2)
+    with guarded("scheme.learn", Everyone(), array=array):
+        with guarded("scheme.codec", Everyone(), array=array):
+            assert not array.flags.writeable
+        assert not array.flags.writeable  # the outer one still runs
+    assert array.flags.writeable
+
+
+def test_values_of_classes_with_slots_and_of_inference_mode_are_guarded():
+    @dataclass(frozen=True, slots=True)
+    class Slotted:
+        values: np.ndarray
+
+    with torch.inference_mode():
+        tensor = torch.zeros(2)
+    given = Slotted(np.zeros(2))
+    with guarded("scheme.step", Everyone(), slotted=given, tensor=tensor):
+        assert not given.values.flags.writeable
+
+
+def test_the_line_of_an_error_is_in_the_users_file():
+    def parse(text):
+        return json.loads(text)
+
+    with (
+        pytest.raises(ComponentError, match=r"raised JSONDecodeError: .* \(test_component_errors"),
+        guarded("scheme.plan", Everyone()),
+    ):
+        parse("")
+
+
+INNER = {  # settings of components within others, and what a message begins with
+    "radio.fading": ({"radio": {"fading": "careless:Late"}}, "radio.fading = Late: "),
+    "training.rule": ({"training": {"rule": "careless:Rule"}}, "training.rule = Rule: "),
+    "data.augment": ({"data": {"augment": ["careless:Darker"]}}, "data.augment = Darker: "),
+}
+
+
+@pytest.mark.parametrize("setting", INNER)
+def test_a_component_within_another_is_named_by_its_own_setting(setting):
+    changes, begin = INNER[setting]
+    setup = build(small(**changes))
+    with pytest.raises(ComponentError, match=rf"^{begin}raised RuntimeError: too late \(careless"):
+        play(setup, 2)
+
+
+def test_a_schedule_that_raises_is_named():
+    with pytest.raises(ComponentError, match=r"training\.learning_rate = falling: raised KeyError"):
+        build(small(training={"learning_rate": {"name": "careless:schedule"}}))
+
+
+def test_a_rehearsal_of_round_1_names_components_too():
+    settings = ["--set", "radio.fading=careless:Late", "--set", "training.rounds=2"]
+    ended = airfeel("run", "digits-tcs-h", *settings)
+    assert ended.stderr.strip().splitlines()[-1].startswith("airfeel: radio.fading = Late: raised")
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_codec_that_changes_updates_in_place_is_refused():

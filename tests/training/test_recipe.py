@@ -1,5 +1,6 @@
 """Weight decay, clipping, smoothing and local rules: their laws, in all backends."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -362,3 +363,20 @@ def test_the_kernel_takes_each_rule_of_the_catalogue_and_no_other() -> None:
     for rule in (PlainSGD(), Momentum(), Proximal()):
         assert fastest(world.model, world.data, rule).name == "native"
     assert fastest(world.model, world.data, Own()).name == "torch"
+
+
+@needs_kernel
+def test_a_device_that_diverges_leaves_nothing_to_the_next_one() -> None:
+    """Layers whose outputs fill no whole vectors keep padding, which must not stay NaN."""
+    s = setup("native", "paper-cnn", clip_norm=0.4, local_steps=3, batch_size="all")
+    clean = one_round(s)[0]
+    bad = s.world.data.train_x.clone()
+    bad[s.world.shards[1][0]] *= 1e38
+    backend = s.scheme.learn.backend
+    spoilt = dataclasses.replace(backend, data=dataclasses.replace(backend.data, train_x=bad))
+    learn = dataclasses.replace(s.scheme.learn, backend=spoilt)
+    scheme = dataclasses.replace(s.scheme, learn=learn)
+    updates = one_round(dataclasses.replace(s, scheme=scheme))[0]
+    assert torch.isfinite(updates).all(dim=1).tolist()[2:] == [True, True]
+    assert torch.equal(updates[2:], clean[2:])
+    assert torch.equal(one_round(s)[0], clean)

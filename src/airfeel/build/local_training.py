@@ -8,6 +8,7 @@ import numpy as np
 from airfeel.catalogue import Table, name_of
 from airfeel.catalogues import AUGMENTS, BACKENDS, RULES, SERIES
 from airfeel.errors import quote
+from airfeel.handed import guarded
 from airfeel.settings.config import SQUARES, Experiment
 from airfeel.training.augment import Augment
 from airfeel.training.backends import Backend
@@ -89,7 +90,8 @@ def series(
         return value
     made: Series = SERIES.make(value, key, **({} if rounds is None else {"rounds": rounds}))
     for t in range(1, (rounds or 1) + 1):
-        number = at_round(made, t)
+        with guarded(key, made):
+            number = at_round(made, t)
         legal = isinstance(number, int | float) and 0.0 <= number < math.inf
         if not legal or (not zero and not SQUARES[0] <= number <= SQUARES[1]):
             shown = f"{key} = {quote(value)}: is {quote(number)} in round {t}"

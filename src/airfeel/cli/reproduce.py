@@ -30,6 +30,7 @@ from airfeel.reproduce.running import (
     trials,
 )
 from airfeel.reproduce.whereabouts import give_way, whereabouts
+from airfeel.settings.preset_names import BARE
 from airfeel.sweeps.pool import STOPPED
 from airfeel.sweeps.sweep import Sweep
 from airfeel.types import BadInput
@@ -108,9 +109,8 @@ def _command(which: str) -> Callable[..., None]:
         ] = False,
     ) -> None:
         wanted = pick(which, [name for name in only.split(",") if name], bare)
-        known = curves(bare)
         if from_:
-            _judge(which, known, from_, out, [])
+            _judge(which, bare, from_, out, [])
             return
         planned = trials(wanted, parse_seeds(seeds), scale, out, data_dir, eval_every)
         work = Sweep(planned, workers)
@@ -125,7 +125,7 @@ def _command(which: str) -> Callable[..., None]:
         carry = _carry_out if workers == 1 else _carry_out_at_a_time
         refused = carry(work, budget_hours)
         _tell_where(work, budget_hours)
-        _judge(which, known, [trial.folder for trial in planned if trial.begun], out, notes)
+        _judge(which, bare, [trial.folder for trial in planned if trial.begun], out, notes)
         if refused:
             raise typer.Exit(1)
 
@@ -174,9 +174,8 @@ def _tell_where(work: Sweep, hours: float | None) -> None:
         typer.echo(line)
 
 
-def _judge(
-    which: str, paper: dict[str, Curve], places: list[Path], out: Path, notes: list[str]
-) -> None:
+def _judge(which: str, bare: bool, places: list[Path], out: Path, notes: list[str]) -> None:
+    paper = curves(bare)
     stored, _ = match(places, paper.values())
     if which == "bits":
         sheet = claims.bits_sheet(stored, paper, SETS["bits"], notes)
@@ -186,7 +185,8 @@ def _judge(
     if stored:
         sheets["Runs"] = runs_sheet(stored, paper)
         sheets["What they came to"] = outcome_sheet(stored, paper)
-    _show(sheets, out, f"The paper's claims: {which}", f"claims-{which}")
+    words = ", its stated settings alone" if bare else ""
+    _show(sheets, out, f"The paper's claims: {which}{words}", f"claims-{which}{BARE * bare}")
 
 
 for _which in SETS:
@@ -218,7 +218,7 @@ def figures(
     bare: Bare = False,
 ) -> None:
     """The paper's figures, and the one on starvation, from stored rows."""
-    places, known = from_ or [Path("results")], curves(bare)
+    places, known = from_ or [_kept(bare)], curves(bare)
     stored, _ = match(places, known.values())
     if not stored:
         raise BadInput(f"--from {places[0]}: holds no run of one of the paper's curves")
@@ -252,14 +252,17 @@ def study(
 @app.command()
 def export(
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold some.")],
-    to: Annotated[Path, typer.Option(help="Folder for the small copies.")] = Path("results"),
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the small copies; results, or results/bare with --bare."),
+    ] = None,
     others: Annotated[
         bool, typer.Option("--others", help="Also runs that are no curve of the paper.")
     ] = False,
     bare: Bare = False,
 ) -> None:
     """Copy settings, rows and endings of runs, small enough to be kept beside the code."""
-    copies, spare = results.export(runs, to, curves(bare), others)
+    copies, spare = results.export(runs, to or _kept(bare), curves(bare), others)
     for path in copies:
         typer.echo(f"wrote {path}")
     for run in spare:
@@ -271,6 +274,11 @@ def listing() -> None:
     """The curves by name, and where their settings are."""
     for curve in curves().values():
         typer.echo(f"{curve.name:22} {_about(curve)}")
+
+
+def _kept(bare: bool) -> Path:
+    """Where small copies of runs are kept."""
+    return Path("results/bare") if bare else Path("results")
 
 
 def _about(curve: Curve) -> str:

@@ -61,8 +61,14 @@ def dataset(samples: Samples, name: str, *, standardise: bool, blame: str) -> Da
     """
     x = [_inputs(getattr(samples, n), f"{blame}: {n}") for n in ("train_x", "test_x")]
     y = [_targets(getattr(samples, n), f"{blame}: {n}") for n in ("train_y", "test_y")]
-    classes = samples.classes
+    classes, _ = _legal((samples.classes, samples.unit), blame)
     if classes is None:
+        for name, each in zip(("train_y", "test_y"), y, strict=True):
+            if each.ndim != 1:
+                raise BadInput(
+                    f"{blame}: {name} is {tuple(each.shape)}; must be [S], one target each"
+                )
+            _finite(each, f"{blame}: {name}")
         numbers = y[0].is_floating_point()
         classes = 0 if numbers else 1 + max((int(t.max()) for t in y if len(t)), default=0)
         legal = max(_USUAL_CLASSES, len(y[0]))

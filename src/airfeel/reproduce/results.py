@@ -55,12 +55,18 @@ def _name(curve: str, run: Run) -> str:
 
 
 def _rounds_of_copy(folder: Path, curve: Curve) -> int:
-    """How long the run of a curve is that was copied before; 0 if none is there, or only a part."""
+    """How long the run of a curve is that was copied before; 0 if none is there, or only a part.
+
+    A run of other settings is never replaced.
+    """
     try:
-        kept = match([folder], [curve])[0].get(curve.name, [])
+        kept, others = match([folder], [curve])
     except BadInput:
         return 0
-    return max((int(run.columns["round"][-1]) for run in kept), default=0)
+    if others:
+        raise BadInput(f"--to {folder}: holds a run of other settings; name another folder")
+    runs = kept.get(curve.name, [])
+    return max((int(run.columns["round"][-1]) for run in runs), default=0)
 
 
 def _copy(run: Run, folder: Path) -> Path:

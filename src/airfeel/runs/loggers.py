@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from airfeel.catalogue import Value
+from airfeel.ranges import about
 from airfeel.settings.config import Experiment
 from airfeel.storage.rows import Row
-from airfeel.ranges import about
 from airfeel.types import BadInput, World
 
 

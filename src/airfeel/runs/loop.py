@@ -13,20 +13,20 @@ import torch
 from torch import Tensor
 
 from airfeel import carry
-from airfeel.engines.base import Keeper, Lost
-from airfeel.storage import evaluations, rows
-from airfeel.runs import starvation
 from airfeel.build.setup import Setup
-from airfeel.storage.checkpoint import Checkpoint
+from airfeel.engines.base import Keeper, Lost
+from airfeel.round import play_round, start
+from airfeel.runs import starvation
+from airfeel.runs.signals import Interrupted, Signals
+from airfeel.runs.summary import End, summarise
 from airfeel.settings.columns import BEFORE, ROUND_COLUMNS
 from airfeel.settings.config import Experiment
+from airfeel.storage import evaluations, rows
+from airfeel.storage.checkpoint import Checkpoint
 from airfeel.storage.rows import Row
 from airfeel.storage.run import Facts
-from airfeel.runs.signals import Interrupted, Signals
 from airfeel.storage.store import Store
-from airfeel.runs.summary import End, summarise
 from airfeel.training.backends import Backend, in_words
-from airfeel.round import play_round, start
 from airfeel.types import BadInput, Reason, Report, State, Turn, World
 
 _LOSSES = 3  # in a row, without a checkpoint in between, that a run survives

@@ -6,26 +6,26 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airfeel.build import memory_check
+from airfeel.build.setup import Setup, build, with_data
 from airfeel.catalogues import LOGGERS
 from airfeel.engines.base import Keeper
 from airfeel.engines.cluster import joined
 from airfeel.engines.ray import RayEngine
 from airfeel.engines.threads import Threads
 from airfeel.errors import quote
-from airfeel.storage import evaluations, provenance, own_code
+from airfeel.radio.impairments.real_plan import RealCosts
 from airfeel.runs import near_far, starvation
-from airfeel.build import memory_check
-from airfeel.build.setup import Setup, build, with_data
+from airfeel.runs.loop import Loop, Watcher
+from airfeel.runs.signals import Signals
+from airfeel.runs.summary import End
 from airfeel.settings.config import Experiment
 from airfeel.settings.load import experiment as made
 from airfeel.settings.load import load, stored_table
-from airfeel.runs.loop import Loop, Watcher
-from airfeel.storage.run import Run
+from airfeel.storage import evaluations, own_code, provenance
 from airfeel.storage.checksums import read_summary
-from airfeel.runs.signals import Signals
+from airfeel.storage.run import Run
 from airfeel.storage.store import Store
-from airfeel.runs.summary import End
-from airfeel.radio.impairments.real_plan import RealCosts
 from airfeel.types import BadInput, Dataset
 
 if TYPE_CHECKING:
@@ -112,7 +112,10 @@ def _carry_out(
         make = _engine_maker(e, setup, stack)
         store = None
         if folder is not None:
-            here, more = provenance.arithmetic(setup), evaluations.columns(e.run) + setup.scheme.columns
+            here, more = (
+                provenance.arithmetic(setup),
+                evaluations.columns(e.run) + setup.scheme.columns,
+            )
             opened = Store(
                 *(folder, e),
                 resume=resume,

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool
 
+from airfeel import handed
 from airfeel.build.setup import Setup
+from airfeel.radio.energy import segment_energy
+from airfeel.radio.scheduling.power_constraint import Limits
 from airfeel.settings.config import Experiment
 from airfeel.storage.rows import Row
 from airfeel.storage.run import Facts
-from airfeel.radio.energy import segment_energy
-from airfeel.radio.scheduling.power_constraint import Limits
 from airfeel.streams import Streams
 from airfeel.types import State, Turn, World
 
@@ -167,11 +168,13 @@ def rehearse(e: Experiment, setup: Setup, state: State) -> str | None:
     turn = Turn(world, state, Streams(e.run.seed + 1))
     anyone, codec = np.zeros(1, np.int64), scheme.codec
     dice = turn.streams.uniform("quantize", turn.round, anyone, codec.dice)
-    said = codec.encode(state.update[None].clone(), codec.agree(turn), anyone, dice)
+    agreed = handed.call(turn, "codec", codec.agree)
+    with handed.guarded("scheme.codec", codec, agreed=agreed):
+        said = codec.encode(state.update[None].clone(), agreed, anyone, dice)
     symbols = said.common if said.signal is None else said.signal
     energy = segment_energy(symbols, world.subchannels).repeat(world.devices, axis=0)
     limit = scheme.plan.limit(turn, symbols.shape[1])
-    needed = limit.needed(energy, scheme.fade(turn).air_gain2)
+    needed = limit.needed(energy, handed.sky(turn, scheme.fade).air_gain2)
     if limit.allows(needed).any():
         return None
     medians = {"needed_median": np.median(needed), "budget_median": np.median(limit.budget)}

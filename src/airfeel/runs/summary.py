@@ -6,11 +6,11 @@ from enum import StrEnum
 import numpy as np
 
 from airfeel.build.setup import Setup
+from airfeel.radio.cost_metrics import Heard
+from airfeel.radio.scheduling.planner import Bounded
 from airfeel.settings.config import Experiment
 from airfeel.storage.run import Facts
 from airfeel.storage.store import fingerprint
-from airfeel.radio.cost_metrics import Heard
-from airfeel.radio.scheduling.planner import Bounded
 from airfeel.types import Arrays, ComponentStates, State
 
 

@@ -120,12 +120,14 @@ def read_summary(folder: Path) -> dict[str, Value]:
         return {}
     try:
         summary = json.loads(regular.text(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path}: cannot be read ({error})") from error
     files = summary.get("files", {}) if isinstance(summary, dict) else None
-    if not isinstance(summary, dict) or not isinstance(files, dict):
-        raise BadInput(f"{path}: must hold a table")
-    fault = _wrong_kind(summary) if summary else None
+    if not isinstance(summary, dict) or not isinstance(files, dict) or not summary:
+        raise BadInput(f"{path}: must hold a table with entries")
+    if not all(isinstance(text, str) and "\0" not in text for text in (*files, *files.values())):
+        raise BadInput(f"{path}: files: must be a table of names and checksums")
+    fault = _wrong_kind(summary)
     if fault:
         raise BadInput(f"{path}: {fault}")
     _check(folder, files)
@@ -159,7 +161,7 @@ def _wrong_kind(summary: Mapping[str, Value]) -> str | None:
 
 def is_step(step: object) -> bool:
     """Whether a stored value tells from which round on something has computed a run."""
-    return isinstance(step, dict) and isinstance(step.get("from_round"), int)
+    return isinstance(step, dict) and type(step.get("from_round")) is int
 
 
 def _check(folder: Path, files: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float64, Int32
 from torch import Tensor
 
+from airfeel.handed import guarded
 from airfeel.ranges import Count, Share, Whole, about
 from airfeel.types import BadInput
 
@@ -226,7 +227,8 @@ def _table(
 
 def _checked(part: Augmentation, images: Tensor, uniforms: Float64[np.ndarray, "... W"]) -> Tensor:
     """The images that a user's component makes, if they have the shape of those it was given."""
-    out = part(images, torch.from_numpy(np.ascontiguousarray(uniforms)).to(images.device))
+    with guarded("data.augment", part):
+        out = part(images, torch.from_numpy(np.ascontiguousarray(uniforms)).to(images.device))
     if not isinstance(out, Tensor) or out.shape != images.shape:
         made = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
         wanted = f"{tuple(images.shape)}, made {made}"

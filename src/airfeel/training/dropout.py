@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
+from airfeel.errors import BadInput
+
 _STEPS = 2**16  # values of the coarse random numbers
 
 
@@ -51,6 +53,8 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float, *, coarse: bool = False) -> None:
         super().__init__()
+        if not 0.0 <= p < 1.0:
+            raise BadInput(f"dropout = {p}: must be at least 0 and below 1")
         self.coarse = coarse
         self.p = min(round(p * _STEPS), _STEPS - 1) / _STEPS if coarse else p
 

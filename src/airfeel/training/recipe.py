@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from airfeel.handed import guarded
 from airfeel.training.augment import Augment
 from airfeel.training.rules import Memory, PlainSGD, Proximal, Rule
 
@@ -66,7 +67,8 @@ class Recipe:
                 gradient = torch._foreach_add(list(gradient), pull, alpha=rule.mu)
                 rule = PlainSGD()
             gradient = _clipped(gradient, self.clip_norm, stacked)
-        rule(weights, gradient, start, rate, memory)
+        with guarded("training.rule", rule):
+            rule(weights, gradient, start, rate, memory)
 
 
 def _clipped(gradient: Sequence[Tensor], most: float, stacked: bool) -> list[Tensor]:

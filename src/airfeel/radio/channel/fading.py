@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 from scipy.special import beta, exp1, gamma, gammaincc, gammaincinv
 
-from airfeel.handed import gains, name
+from airfeel.handed import gains, guarded, name
 from airfeel.radio.channel.gaussian import normal, phasor
 from airfeel.radio.channel.rician import rician_moment
 from airfeel.ranges import AtLeastHalf, Each, NotNegative, Positive, about
@@ -241,7 +241,9 @@ class Sky:
     mean_gain: Annotated[Each, about("factor on |h|², one or one for each device")] = 1.0
 
     def __call__(self, turn: Turn) -> Fading:
-        gain = gains(turn, f"radio.fading = {name(self.draw)}: |h|", self.draw(turn))
+        with guarded("radio.fading", self.draw, state=turn.state):
+            drawn = self.draw(turn)
+        gain = gains(turn, f"radio.fading = {name(self.draw)}: |h|", drawn)
         mean = np.asarray(self.mean_gain, float)
         if mean.ndim and len(mean) != turn.world.devices:
             raise BadInput(f"mean_gain has {len(mean)} values: must be one, or one for each device")

@@ -22,7 +22,7 @@ struct Terms {
 
     // The step is the first one of a device, whose weights are w.
     void begin(const Rule& rule, const Buffer<float>& w) {
-        fit(gradient, w.size());
+        fit(gradient, w.size()), gradient.clear();  // of a device whose step was not finite
         if (rule.momentum != 0) fit(velocity, w.size()), velocity.clear();
         if (rule.pull != 0) fit(start, w.size()), std::copy_n(w.data(), w.size(), start.data());
     }
