@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from airfeel import carry
 from airfeel.build.setup import Setup, build
 from airfeel.engines.threads import Threads
 from airfeel.round import play_round
@@ -57,7 +59,9 @@ def continued(e: Experiment, saved: Checkpoint, rounds: int, feedback: bool) -> 
     try:
         if feedback:
             engine.restore(saved.buffers)
-        state: State = replace(saved.state, carry={})
+        bare: State = replace(saved.state, carry={})
+        begun = carry.begin(setup.scheme, Turn(setup.world, bare, setup.streams))
+        state = replace(bare, carry=begun)
         for _ in range(rounds):
             state, report = play_round(
                 setup.scheme, Turn(setup.world, state, setup.streams), engine, measure=False
@@ -80,7 +84,8 @@ def losses(setup: Setup, theta: Tensor) -> tuple[np.ndarray, float]:
     look = setup.world.look or setup.world.model.evaluate
     try:
         own = []
-        for shard in setup.world.shards:
+        for indices in setup.world.shards:
+            shard = torch.tensor(indices)
             x, y = data.train_x[shard].contiguous(), data.train_y[shard].contiguous()
             own.append(look(replace(data, test_x=x, test_y=y), theta, map)[1])
         return np.array(own), engine.evaluate(theta)[1]

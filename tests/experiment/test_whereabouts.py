@@ -45,7 +45,7 @@ def test_each_curve_has_a_line_that_says_where_it_is_and_when_it_will_be_done(tm
         "fedavg seed 0  waiting, 0 of 100 rounds, no pace known yet",
     ]
     store(first, 100, 30.0)
-    (first.folder / "summary.json").write_text("{}", "utf-8")
+    (first.folder / "summary.json").write_text('{"seed": 0}', "utf-8")
     store(second, 40, 90.0, end="41,0.9")  # a line that is being written
     assert whereabouts.whereabouts(trials, NOW) == [
         "tcs-h seed 0   round 100 of 100, accuracy 60.00%, done",
