@@ -42,7 +42,7 @@ def allowed_energy(
     power: Float64[np.ndarray, "N"],
     slots_air: int,
 ) -> Float64[np.ndarray, "N"]:
-    """α_n·P̄_{t,n}·U[g] [W·slots]: a device may speak iff what it needs is not above (section III).
+    """α_n·P̄_{t,n}·U[g] in W·slots: a device transmits iff it needs no more (section III).
 
     Args:
         alpha: α, aggressiveness, one number or one for each device; 1 is the paper's.

@@ -85,8 +85,8 @@ def least_error(
     Returns 0 where nobody has anything that it could send.
 
     >>> energy, gain2 = np.ones((2, 1)), np.array([[1.0], [0.01]])
-    >>> [round(least_error(energy, gain2, np.ones(2), noise), 3) for noise in (1e-6, 1e-3, 10.0)]
-    [0.01, 0.013, 100.0]
+    >>> tuple(round(least_error(energy, gain2, np.ones(2), z), 3) for z in (1e-6, 1e-3, 10.0))
+    (0.01, 0.013, 100.0)
     """
     start = _affordable(energy, gain2, budget)
     if not 0.0 < start < np.inf:
